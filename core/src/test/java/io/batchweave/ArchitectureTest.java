@@ -12,8 +12,7 @@ import org.junit.jupiter.api.Test;
 class ArchitectureTest {
   /** The packages in their order: one knows only what stands above it. */
   private static final List<String> ORDER =
-      List.of(
-          "store", "format", "log", "commit", "produce", "read", "retain", "client", "ingest");
+      List.of("store", "format", "log", "commit", "produce", "read", "retain", "client", "ingest");
 
   /** The packages whose machines are driven from outside. */
   private static final String[] PURE =
@@ -73,7 +72,8 @@ class ArchitectureTest {
         .resideInAnyPackage(PURE)
         .should()
         .dependOnClassesThat()
-        .resideInAnyPackage("java.util.concurrent..", "java.nio.file..", "java.time..", "java.net..")
+        .resideInAnyPackage(
+            "java.util.concurrent..", "java.nio.file..", "java.time..", "java.net..")
         .orShould()
         .dependOnClassesThat()
         .belongToAnyOf(Thread.class, java.util.Random.class, java.util.random.RandomGenerator.class)
