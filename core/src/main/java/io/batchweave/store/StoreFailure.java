@@ -8,7 +8,7 @@ public enum StoreFailure {
   UNCLEAR(true),
   /** 409 ConditionalRequestConflict: not "exists"; the same version may be tried again. */
   CONFLICT(true),
-  /** Could not connect at all, or the request was never sent. */
+  /** Could not connect at all, or the request was never sent: it had no effect. */
   UNREACHABLE(true),
   /** Credentials missing, expired, revoked, or not allowed. */
   ACCESS_DENIED(false),
@@ -17,7 +17,15 @@ public enum StoreFailure {
   /** The answer is not what was asked for: wrong length, wrong range, wrong body. */
   BAD_ANSWER(false),
   /** No space left, quota exceeded. */
-  FULL(false);
+  FULL(false),
+  /** There is no object of that key. */
+  NOT_FOUND(false),
+  /** The range begins, or for {@code getInto} ends, past the end of the object. */
+  RANGE(false),
+  /** The object is longer than the caller is willing to read. */
+  TOO_LONG(false),
+  /** The store was closed before or while the request ran. */
+  CLOSED(false);
 
   private final boolean retryable;
 

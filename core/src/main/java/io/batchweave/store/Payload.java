@@ -1,0 +1,186 @@
+package io.batchweave.store;
+
+import io.batchweave.Bytes;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+
+/**
+ * The bytes of an upload: gathered buffers or a part of a file. Can be read any number of times, by
+ * one reader after another, each from the start; the bytes must not change until the upload's
+ * future has completed.
+ */
+public sealed interface Payload {
+  /** Number of bytes. */
+  long lengthBytes();
+
+  /**
+   * Starts reading from the first byte.
+   *
+   * @throws IOException if the file cannot be opened
+   */
+  Reader open() throws IOException;
+
+  /** Reads a payload once, front to back. Not thread-safe. */
+  interface Reader extends AutoCloseable {
+    /**
+     * Copies the next bytes.
+     *
+     * @param target takes as many bytes as it has room for and there are
+     * @return whether all bytes of the payload have been read
+     * @throws IOException if the file cannot be read or has become shorter
+     */
+    boolean read(ByteBuffer target) throws IOException;
+
+    @Override
+    void close() throws IOException;
+  }
+
+  /**
+   * The given bytes.
+   *
+   * @param bytes the bytes
+   */
+  static Payload of(Bytes bytes) {
+    return new Gather(List.of(bytes.asByteBuffer()));
+  }
+
+  /**
+   * The remaining bytes of the buffers, one after another; positions are left alone.
+   *
+   * @param buffers heap or direct buffers
+   */
+  static Payload of(List<ByteBuffer> buffers) {
+    return new Gather(buffers);
+  }
+
+  /**
+   * A part of a file.
+   *
+   * @param file the file
+   * @param position its first byte
+   * @param lengthBytes number of bytes
+   */
+  static Payload ofFile(Path file, long position, long lengthBytes) {
+    return new FilePart(file, position, lengthBytes);
+  }
+
+  /** Gathered buffers. */
+  final class Gather implements Payload {
+    private final List<ByteBuffer> buffers;
+    private final long lengthBytes;
+
+    private Gather(List<ByteBuffer> buffers) {
+      this.buffers = buffers.stream().map(ByteBuffer::asReadOnlyBuffer).toList();
+      this.lengthBytes = this.buffers.stream().mapToLong(ByteBuffer::remaining).sum();
+    }
+
+    @Override
+    public long lengthBytes() {
+      return lengthBytes;
+    }
+
+    @Override
+    public Reader open() {
+      return new GatherReader(buffers);
+    }
+  }
+
+  /** A part of a file. */
+  final class FilePart implements Payload {
+    private final Path file;
+    private final long position;
+    private final long lengthBytes;
+
+    private FilePart(Path file, long position, long lengthBytes) {
+      if (position < 0 || lengthBytes < 0) {
+        throw new IllegalArgumentException(
+            "not a part of a file: position=" + position + " lengthBytes=" + lengthBytes);
+      }
+      this.file = file;
+      this.position = position;
+      this.lengthBytes = lengthBytes;
+    }
+
+    @Override
+    public long lengthBytes() {
+      return lengthBytes;
+    }
+
+    @Override
+    public Reader open() throws IOException {
+      return new FileReader(FileChannel.open(file, StandardOpenOption.READ), position, lengthBytes);
+    }
+  }
+
+  /** Reads gathered buffers. */
+  final class GatherReader implements Reader {
+    private final List<ByteBuffer> buffers;
+    private int index;
+
+    private GatherReader(List<ByteBuffer> buffers) {
+      this.buffers = buffers.stream().map(ByteBuffer::duplicate).toList();
+    }
+
+    @Override
+    public boolean read(ByteBuffer target) {
+      while (index < buffers.size()) {
+        ByteBuffer from = buffers.get(index);
+        int length = Math.min(from.remaining(), target.remaining());
+        target.put(target.position(), from, from.position(), length);
+        target.position(target.position() + length);
+        from.position(from.position() + length);
+        if (from.hasRemaining()) {
+          return false;
+        }
+        index++;
+      }
+      return true;
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  /** Reads a part of a file. */
+  final class FileReader implements Reader {
+    private final FileChannel channel;
+    private long position;
+    private long remaining;
+
+    private FileReader(FileChannel channel, long position, long lengthBytes) {
+      this.channel = channel;
+      this.position = position;
+      this.remaining = lengthBytes;
+    }
+
+    @Override
+    public boolean read(ByteBuffer target) throws IOException {
+      int limit = target.limit();
+      if (target.remaining() > remaining) {
+        target.limit(target.position() + (int) remaining);
+      }
+      try {
+        while (target.hasRemaining()) {
+          int length = channel.read(target, position);
+          if (length < 0) {
+            throw new IOException("file ended with " + remaining + " bytes still to upload");
+          }
+          position += length;
+          remaining -= length;
+        }
+      } finally {
+        target.limit(limit);
+      }
+      return remaining == 0;
+    }
+
+    @Override
+    public void close() throws IOException {
+      channel.close();
+    }
+  }
+}
