@@ -7,6 +7,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The bytes of an upload: gathered buffers or a part of a file. Can be read any number of times, by
@@ -68,6 +69,15 @@ public sealed interface Payload {
     return new FilePart(file, position, lengthBytes);
   }
 
+  /**
+   * Payloads one after another.
+   *
+   * @param parts in order
+   */
+  static Payload concat(List<Payload> parts) {
+    return new Concat(parts);
+  }
+
   /** Gathered buffers. */
   final class Gather implements Payload {
     private final List<ByteBuffer> buffers;
@@ -113,6 +123,62 @@ public sealed interface Payload {
     @Override
     public Reader open() throws IOException {
       return new FileReader(FileChannel.open(file, StandardOpenOption.READ), position, lengthBytes);
+    }
+  }
+
+  /** Payloads one after another. */
+  final class Concat implements Payload {
+    private final List<Payload> parts;
+    private final long lengthBytes;
+
+    private Concat(List<Payload> parts) {
+      this.parts = List.copyOf(parts);
+      this.lengthBytes = this.parts.stream().mapToLong(Payload::lengthBytes).sum();
+    }
+
+    @Override
+    public long lengthBytes() {
+      return lengthBytes;
+    }
+
+    @Override
+    public Reader open() {
+      return new ConcatReader(parts);
+    }
+  }
+
+  /** Reads payloads one after another; at most one of them is open at a time. */
+  final class ConcatReader implements Reader {
+    private final List<Payload> parts;
+    private int index;
+    private @Nullable Reader current;
+
+    private ConcatReader(List<Payload> parts) {
+      this.parts = parts;
+    }
+
+    @Override
+    public boolean read(ByteBuffer target) throws IOException {
+      while (index < parts.size()) {
+        if (current == null) {
+          current = parts.get(index).open();
+        }
+        if (!current.read(target)) {
+          return false;
+        }
+        close();
+        index++;
+      }
+      return true;
+    }
+
+    @Override
+    public void close() throws IOException {
+      Reader closing = current;
+      current = null;
+      if (closing != null) {
+        closing.close();
+      }
     }
   }
 

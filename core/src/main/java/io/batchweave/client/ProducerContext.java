@@ -1,0 +1,232 @@
+package io.batchweave.client;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.format.Limits;
+import io.batchweave.store.ObjectStore;
+import java.security.SecureRandom;
+import java.util.concurrent.TimeUnit;
+import org.agrona.concurrent.NanoClock;
+import org.agrona.concurrent.SystemNanoClock;
+import org.jspecify.annotations.Nullable;
+
+/** Configures a {@link Producer}. Setters return this; {@link #conclude} checks, once. */
+public final class ProducerContext {
+  private @Nullable ObjectStore store;
+  private @Nullable String producerId;
+  private @Nullable MachineAgent agent;
+  private NanoClock nanoClock = SystemNanoClock.INSTANCE;
+  private long seed = new SecureRandom().nextLong();
+  private long maxPendingBytes = 256L << 20;
+  private int maxPendingBatches = 256;
+  private int maxUploads = 8;
+  private long openTimeoutNs = TimeUnit.SECONDS.toNanos(60);
+  private long closeTimeoutNs = TimeUnit.SECONDS.toNanos(60);
+  private CommitListener commitListener = (seq, step) -> {};
+  private boolean concluded;
+
+  /** Creates one with the defaults. */
+  public ProducerContext() {}
+
+  /**
+   * Checks the settings; called by {@link Producer#open}.
+   *
+   * @throws BatchWeaveException {@link Kind#CONFIG} naming the setting
+   */
+  public ProducerContext conclude() {
+    if (concluded) {
+      throw new IllegalStateException("a context belongs to one producer");
+    }
+    concluded = true;
+    store();
+    if (!Limits.NAME_PATTERN.matcher(producerId()).matches()) {
+      throw config("producerId", producerId, "use 1 to 64 characters of a-z, 0-9 and -");
+    }
+    if (maxPendingBytes < 1) {
+      throw config("maxPendingBytes", maxPendingBytes, "give at least 1");
+    }
+    if (maxPendingBatches < 1) {
+      throw config("maxPendingBatches", maxPendingBatches, "give at least 1");
+    }
+    if (maxUploads < 1) {
+      throw config("maxUploads", maxUploads, "give at least 1");
+    }
+    return this;
+  }
+
+  private static BatchWeaveException config(String name, @Nullable Object value, String remedy) {
+    return new BatchWeaveException(
+        Kind.CONFIG, "bad producer setting: " + name + "=" + value + "; " + remedy);
+  }
+
+  /** The stream's root. */
+  public ObjectStore store() {
+    if (store == null) {
+      throw config("store", null, "set the object store of the stream");
+    }
+    return store;
+  }
+
+  /**
+   * Sets the stream's root; it stays open when the producer closes.
+   *
+   * @param store the store
+   */
+  public ProducerContext store(ObjectStore store) {
+    this.store = store;
+    return this;
+  }
+
+  /** The producer's id. */
+  public String producerId() {
+    if (producerId == null) {
+      throw config("producerId", null, "set a stable id");
+    }
+    return producerId;
+  }
+
+  /**
+   * Sets the producer's id, stable across restarts.
+   *
+   * @param producerId 1 to 64 characters of a-z, 0-9 and -
+   */
+  public ProducerContext producerId(String producerId) {
+    this.producerId = producerId;
+    return this;
+  }
+
+  /** The shared agent, null for one of its own. */
+  public @Nullable MachineAgent agent() {
+    return agent;
+  }
+
+  /**
+   * Shares an agent (and its thread) instead of starting one.
+   *
+   * @param agent the agent; it stays running when the producer closes
+   */
+  public ProducerContext agent(MachineAgent agent) {
+    this.agent = agent;
+    return this;
+  }
+
+  /** The monotonic clock. */
+  public NanoClock nanoClock() {
+    return nanoClock;
+  }
+
+  /**
+   * Sets the monotonic clock of an own agent and of the deadlines.
+   *
+   * @param nanoClock the clock
+   */
+  public ProducerContext nanoClock(NanoClock nanoClock) {
+    this.nanoClock = nanoClock;
+    return this;
+  }
+
+  /** The seed of incarnation, names and spacing. */
+  public long seed() {
+    return seed;
+  }
+
+  /**
+   * Sets the seed; two incarnations must never share one.
+   *
+   * @param seed any value
+   */
+  public ProducerContext seed(long seed) {
+    this.seed = seed;
+    return this;
+  }
+
+  /** Bytes of batches added and not yet committed before {@link Producer#add} waits. */
+  public long maxPendingBytes() {
+    return maxPendingBytes;
+  }
+
+  /**
+   * Sets the back-pressure by bytes; one batch larger than this is taken alone.
+   *
+   * @param maxPendingBytes at least 1
+   */
+  public ProducerContext maxPendingBytes(long maxPendingBytes) {
+    this.maxPendingBytes = maxPendingBytes;
+    return this;
+  }
+
+  /** Batches added and not yet committed before {@link Producer#add} waits. */
+  public int maxPendingBatches() {
+    return maxPendingBatches;
+  }
+
+  /**
+   * Sets the back-pressure by count.
+   *
+   * @param maxPendingBatches at least 1
+   */
+  public ProducerContext maxPendingBatches(int maxPendingBatches) {
+    this.maxPendingBatches = maxPendingBatches;
+    return this;
+  }
+
+  /** Data objects uploaded at a time. */
+  public int maxUploads() {
+    return maxUploads;
+  }
+
+  /**
+   * Sets how many data objects are uploaded at a time.
+   *
+   * @param maxUploads at least 1
+   */
+  public ProducerContext maxUploads(int maxUploads) {
+    this.maxUploads = maxUploads;
+    return this;
+  }
+
+  /** Longest wait of {@link Producer#open}, nanoseconds. */
+  public long openTimeoutNs() {
+    return openTimeoutNs;
+  }
+
+  /**
+   * Sets the longest wait of {@link Producer#open}.
+   *
+   * @param openTimeoutNs nanoseconds
+   */
+  public ProducerContext openTimeoutNs(long openTimeoutNs) {
+    this.openTimeoutNs = openTimeoutNs;
+    return this;
+  }
+
+  /** Longest wait of {@link Producer#close}, nanoseconds. */
+  public long closeTimeoutNs() {
+    return closeTimeoutNs;
+  }
+
+  /**
+   * Sets the longest wait of {@link Producer#close} for the fold.
+   *
+   * @param closeTimeoutNs nanoseconds
+   */
+  public ProducerContext closeTimeoutNs(long closeTimeoutNs) {
+    this.closeTimeoutNs = closeTimeoutNs;
+    return this;
+  }
+
+  /** Told of every committed batch. */
+  public CommitListener commitListener() {
+    return commitListener;
+  }
+
+  /**
+   * Sets who is told of every committed batch.
+   *
+   * @param commitListener called on the agent's thread
+   */
+  public ProducerContext commitListener(CommitListener commitListener) {
+    this.commitListener = commitListener;
+    return this;
+  }
+}

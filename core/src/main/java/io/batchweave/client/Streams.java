@@ -1,0 +1,125 @@
+package io.batchweave.client;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.Bytes;
+import io.batchweave.format.Envelope;
+import io.batchweave.format.Grid;
+import io.batchweave.format.Limits;
+import io.batchweave.format.ObjectNames;
+import io.batchweave.format.StreamCodec;
+import io.batchweave.format.StreamDescriptor;
+import io.batchweave.store.ObjectStore;
+import io.batchweave.store.Payload;
+import io.batchweave.store.PutOutcome;
+import io.batchweave.store.StoreException;
+import io.batchweave.store.StoreFailure;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+
+/** Makes and describes streams: the object {@code stream} under a root. */
+public final class Streams {
+  private Streams() {}
+
+  /**
+   * Creates a stream, unless the root already is one. Creating the same grid again is no error: the
+   * existing stream is returned.
+   *
+   * @param store the root
+   * @param grid what its TGBs will be cut for
+   * @return the stream that is there now
+   * @throws BatchWeaveException {@link Kind#CONFIG} if there is a stream of another grid; {@link
+   *     Kind#TOO_NEW}; or as the store fails
+   */
+  public static StreamDescriptor create(ObjectStore store, Grid grid) {
+    StreamDescriptor created =
+        new StreamDescriptor(UUID.randomUUID(), Envelope.FORMAT, grid.dp(), grid.cp(), 0);
+    Payload body = Payload.of(Bytes.wrap(StreamCodec.encode(created)));
+    try {
+      if (join(store.putIfAbsent(ObjectNames.STREAM, body)) == PutOutcome.CREATED) {
+        return created;
+      }
+    } catch (StoreException e) {
+      if (!e.failure().retryable()) {
+        throw e;
+      }
+      // Whether it landed is told by what is there now.
+      Optional<StreamDescriptor> found = find(store);
+      if (found.isEmpty()) {
+        throw e;
+      }
+    }
+    StreamDescriptor existing = describe(store);
+    if (!existing.grid().equals(grid)) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "stream exists with another grid: url="
+              + store.url()
+              + " grid="
+              + existing.dp()
+              + "x"
+              + existing.cp()
+              + " asked="
+              + grid.dp()
+              + "x"
+              + grid.cp()
+              + "; use that grid or another root");
+    }
+    return existing;
+  }
+
+  /**
+   * Describes the stream of a root.
+   *
+   * @param store the root
+   * @throws BatchWeaveException {@link Kind#CONFIG} if the root is no stream, {@link Kind#TOO_NEW}
+   *     if a newer program made it, {@link Kind#CORRUPT}; or as the store fails
+   */
+  public static StreamDescriptor describe(ObjectStore store) {
+    return find(store)
+        .orElseThrow(() ->
+            new BatchWeaveException(
+                Kind.CONFIG,
+                "not a stream: url="
+                    + store.url()
+                    + " missing="
+                    + ObjectNames.STREAM
+                    + "; check the URL or make one with `init`"));
+  }
+
+  /**
+   * Looks for the stream of a root.
+   *
+   * @param store the root
+   * @return empty if the root is no stream
+   * @throws BatchWeaveException as {@link #describe}
+   */
+  public static Optional<StreamDescriptor> find(ObjectStore store) {
+    Bytes bytes;
+    try {
+      bytes = join(store.get(ObjectNames.STREAM, null, Limits.STREAM_BYTES));
+    } catch (StoreException e) {
+      if (e.failure() == StoreFailure.NOT_FOUND) {
+        return Optional.empty();
+      }
+      throw e;
+    }
+    return Optional.of(StreamCodec.decode(ObjectNames.STREAM, bytes));
+  }
+
+  private static <T> T join(CompletableFuture<T> future) {
+    try {
+      return future.join();
+    } catch (CompletionException e) {
+      if (e.getCause() instanceof BatchWeaveException cause) {
+        throw cause;
+      }
+      throw e;
+    } catch (CancellationException e) {
+      throw new BatchWeaveException(Kind.RETRYABLE, "request cancelled; try again", e);
+    }
+  }
+}
