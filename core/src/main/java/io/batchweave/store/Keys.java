@@ -1,5 +1,7 @@
 package io.batchweave.store;
 
+import org.jspecify.annotations.Nullable;
+
 /** The rule for keys, the same on every store. */
 public final class Keys {
   /** The longest key in characters: a path on every file system, and S3's limit less a prefix. */
@@ -18,13 +20,7 @@ public final class Keys {
    * @throws IllegalArgumentException naming what is wrong
    */
   public static String requireKey(String key) {
-    if (key.isEmpty()) {
-      throw refused(key, "empty");
-    }
-    if (key.endsWith("/")) {
-      throw refused(key, "ends with a slash");
-    }
-    return requirePrefix(key);
+    return require(key, faultOfKey(key));
   }
 
   /**
@@ -35,33 +31,60 @@ public final class Keys {
    * @throws IllegalArgumentException naming what is wrong
    */
   public static String requirePrefix(String prefix) {
+    return require(prefix, faultOfPrefix(prefix));
+  }
+
+  /**
+   * Whether this could be a key; what somebody else left in the store may not be.
+   *
+   * @param text anything
+   */
+  public static boolean isKey(String text) {
+    return faultOfKey(text) == null;
+  }
+
+  private static String require(String key, @Nullable String fault) {
+    if (fault != null) {
+      throw new IllegalArgumentException("not a key: " + fault + ": key=" + key);
+    }
+    return key;
+  }
+
+  private static @Nullable String faultOfKey(String key) {
+    if (key.isEmpty()) {
+      return "empty";
+    }
+    return key.endsWith("/") ? "ends with a slash" : faultOfPrefix(key);
+  }
+
+  private static @Nullable String faultOfPrefix(String prefix) {
     if (prefix.length() > MAX_LENGTH) {
-      throw refused(prefix, "longer than " + MAX_LENGTH + " characters");
+      return "longer than " + MAX_LENGTH + " characters";
     }
     int partStart = 0;
     for (int i = 0; i < prefix.length(); i++) {
       char c = prefix.charAt(i);
       if (c == '/') {
-        requirePart(prefix, partStart, i);
+        String fault = faultOfPart(prefix.substring(partStart, i));
+        if (fault != null) {
+          return fault;
+        }
         partStart = i + 1;
       } else if (!allowed(c)) {
-        throw refused(prefix, "a character outside [A-Za-z0-9._-] at index " + i);
+        return "a character outside [A-Za-z0-9._-] at index " + i;
       }
     }
-    if (partStart < prefix.length()) {
-      requirePart(prefix, partStart, prefix.length());
-    }
-    return prefix;
+    return partStart == prefix.length() ? null : faultOfPart(prefix.substring(partStart));
   }
 
-  private static void requirePart(String key, int from, int to) {
-    String part = key.substring(from, to);
+  private static @Nullable String faultOfPart(String part) {
     if (part.isEmpty() || part.equals(".") || part.equals("..")) {
-      throw refused(key, "an empty part, \".\" or \"..\"");
+      return "an empty part, \".\" or \"..\"";
     }
     if (part.length() > MAX_PART_LENGTH) {
-      throw refused(key, "a part longer than " + MAX_PART_LENGTH + " characters");
+      return "a part longer than " + MAX_PART_LENGTH + " characters";
     }
+    return null;
   }
 
   private static boolean allowed(char c) {
@@ -71,9 +94,5 @@ public final class Keys {
         || c == '.'
         || c == '_'
         || c == '-';
-  }
-
-  private static IllegalArgumentException refused(String key, String why) {
-    return new IllegalArgumentException("not a key: " + why + ": key=" + key);
   }
 }

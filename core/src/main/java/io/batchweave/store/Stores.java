@@ -1,6 +1,10 @@
 package io.batchweave.store;
 
 import io.batchweave.BatchWeaveException;
+import io.batchweave.store.file.FileObjectStore;
+import io.batchweave.store.file.FileObjectStore.Durability;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 
 /** Opens the store a URL names. */
@@ -8,18 +12,30 @@ public final class Stores {
   private Stores() {}
 
   /**
-   * Opens a store: {@code file:/path} or a plain path, {@code s3://bucket/prefix?setting=value}.
-   * The store sends every request once; wrap it in {@link RetryingStore} for retries.
+   * Opens a store: {@code file:/path} or a plain path, {@code s3://bucket/prefix?setting=value};
+   * settings are described by {@link StoreSettings#describe}. The store sends every request once;
+   * wrap it in {@link RetryingStore} for retries.
    *
    * @param url the root
    * @param environment variables that settings are read from, usually {@code System.getenv()}
    * @throws BatchWeaveException of kind CONFIG if the URL or a setting is wrong
    */
   public static ObjectStore open(String url, Map<String, String> environment) {
-    if (environment.containsKey(url)) {
-      return open(String.valueOf(environment.get(url)), Map.of());
-    }
-    throw new BatchWeaveException(
-        BatchWeaveException.Kind.CONFIG, "no store for this URL: url=" + url + "; use file:/path");
+    StoreUrl parsed = StoreUrl.parse(url);
+    StoreSettings settings = StoreSettings.resolve(parsed, environment);
+    return switch (parsed.scheme()) {
+      case "file" -> openFile(parsed, settings);
+      default ->
+          throw new BatchWeaveException(
+              BatchWeaveException.Kind.CONFIG, "no store for this URL: url=" + url);
+    };
+  }
+
+  private static ObjectStore openFile(StoreUrl url, StoreSettings settings) {
+    String sync = settings.choice(StoreSetting.FILE_SYNC, List.of("full", "none"));
+    return FileObjectStore.open(
+        Path.of(url.path()),
+        sync.equals("full") ? Durability.SYNCED : Durability.PAGE_CACHE,
+        (int) settings.number(StoreSetting.FILE_THREADS, 1, 1024));
   }
 }
