@@ -1,0 +1,228 @@
+package io.batchweave.bridge.handshake;
+
+import io.aeron.Aeron;
+import io.aeron.ExclusivePublication;
+import io.aeron.Subscription;
+import io.aeron.exceptions.AeronException;
+import io.aeron.logbuffer.Header;
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.agrona.CloseHelper;
+import org.agrona.DirectBuffer;
+import org.agrona.ExpandableArrayBuffer;
+import org.agrona.concurrent.BackoffIdleStrategy;
+import org.agrona.concurrent.IdleStrategy;
+import org.agrona.concurrent.NanoClock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The rank's side of the handshake. Starts no thread: the caller's runs Aeron's client for the few
+ * milliseconds of the exchange, and the client is closed before the answer is returned. Not
+ * thread-safe; one may be used for any number of attachments, one after another.
+ */
+public final class HandshakeClient {
+  private static final long MIN_PARK_NS = TimeUnit.MICROSECONDS.toNanos(20);
+  private static final long MAX_PARK_NS = TimeUnit.MICROSECONDS.toNanos(500);
+  private static final int FRAGMENTS_PER_POLL = 4;
+  private static final int MAX_RETRY_MILLIS = 1_000;
+
+  private final String aeronDirectory;
+  private final NanoClock clock;
+  private final HandshakeCodec codec = new HandshakeCodec();
+  private final ExpandableArrayBuffer message =
+      new ExpandableArrayBuffer(HandshakeProtocol.MAX_MESSAGE_BYTES);
+  private final IdleStrategy idle = new BackoffIdleStrategy(10, 10, MIN_PARK_NS, MAX_PARK_NS);
+  private int attempts;
+  private String lastTrouble = "nothing was tried";
+  private HandshakeClient.@Nullable Exchange exchange;
+
+  /**
+   * Creates one; connects to nothing.
+   *
+   * @param daemonDirectory the daemon directory
+   * @param clock monotonic time
+   */
+  public HandshakeClient(Path daemonDirectory, NanoClock clock) {
+    this.aeronDirectory =
+        daemonDirectory.resolve(HandshakeProtocol.AERON_DIRECTORY).toAbsolutePath().toString();
+    this.clock = clock;
+  }
+
+  /**
+   * Says Hello until the daemon has decided.
+   *
+   * @param hello what to say; {@code attempt} and {@code welcomeStreamId} are replaced
+   * @param deadlineNs when to give up, on the clock of this client
+   * @return Welcome, or a refusal that is final or says CLOSING
+   * @throws BatchWeaveException RETRYABLE when the deadline passed, with the last status
+   */
+  public Answer attach(Hello hello, long deadlineNs) {
+    attempts = 0;
+    lastTrouble = "nothing was tried";
+    try {
+      while (clock.nanoTime() - deadlineNs < 0) {
+        Answer answer = attempt(hello, deadlineNs);
+        if (answer != null) {
+          return answer;
+        }
+      }
+      throw new BatchWeaveException(
+          Kind.RETRYABLE,
+          "the daemon did not attach this rank before its deadline: "
+              + hello.describe()
+              + " stream="
+              + hello.stream()
+              + " aeron="
+              + aeronDirectory
+              + " attempts="
+              + attempts
+              + " last status: "
+              + lastTrouble);
+    } finally {
+      closeExchange();
+    }
+  }
+
+  /** How often the last {@link #attach} said Hello. */
+  public int attempts() {
+    return attempts;
+  }
+
+  /** One Hello and its answer; null when another is worth a try. */
+  private @Nullable Answer attempt(Hello hello, long deadlineNs) {
+    attempts++;
+    long attemptDeadlineNs = clock.nanoTime() + HandshakeProtocol.ATTEMPT_NS;
+    long untilNs = attemptDeadlineNs - deadlineNs < 0 ? attemptDeadlineNs : deadlineNs;
+    try {
+      Exchange open = exchange;
+      if (open == null) {
+        open = new Exchange();
+        exchange = open;
+      }
+      Answer answer = open.ask(hello, untilNs);
+      if (answer instanceof Answer.Refused refused && refused.code() == RefusalCode.NOT_YET) {
+        lastTrouble = refused.text();
+        int pauseMillis = Math.clamp(refused.retryAfterMillis(), 1, MAX_RETRY_MILLIS);
+        long pauseNs = clock.nanoTime() + TimeUnit.MILLISECONDS.toNanos(pauseMillis);
+        open.idleUntil(pauseNs - deadlineNs < 0 ? pauseNs : deadlineNs);
+        return null;
+      }
+      if (answer == null) {
+        lastTrouble = open.trouble("no answer within one attempt");
+        closeExchange();
+      }
+      return answer;
+    } catch (AeronException failed) {
+      lastTrouble = String.valueOf(failed.getMessage());
+      closeExchange();
+      // A driver that is not there answers at once; a new one takes a moment to come up.
+      pause(Math.min(MAX_PARK_NS * 20, Math.max(0, deadlineNs - clock.nanoTime())));
+      return null;
+    }
+  }
+
+  private void pause(long durationNs) {
+    long untilNs = clock.nanoTime() + durationNs;
+    idle.reset();
+    while (clock.nanoTime() - untilNs < 0) {
+      idle.idle();
+    }
+  }
+
+  private void closeExchange() {
+    Exchange open = exchange;
+    exchange = null;
+    if (open != null) {
+      open.close();
+    }
+  }
+
+  /** One Aeron client with its Welcome subscription and its Hello publication. */
+  private final class Exchange implements AutoCloseable {
+    private final Aeron aeron;
+    private final Subscription subscription;
+    private final ExclusivePublication publication;
+    private long awaitedAttempt;
+    private @Nullable Answer received;
+    private @Nullable Throwable error;
+
+    Exchange() {
+      aeron =
+          Aeron.connect(
+              new Aeron.Context()
+                  .aeronDirectoryName(aeronDirectory)
+                  .clientName("batchweave-rank")
+                  .useConductorAgentInvoker(true)
+                  .driverTimeoutMs(HandshakeProtocol.DRIVER_TIMEOUT_MILLIS)
+                  .keepAliveIntervalNs(HandshakeProtocol.KEEP_ALIVE_NS)
+                  .awaitingIdleStrategy(new BackoffIdleStrategy(10, 10, MIN_PARK_NS, MAX_PARK_NS))
+                  .errorHandler(this::onError)
+                  .subscriberErrorHandler(this::onError));
+      try {
+        subscription = aeron.addSubscription(HandshakeProtocol.CHANNEL, welcomeStreamId());
+        publication =
+            aeron.addExclusivePublication(
+                HandshakeProtocol.CHANNEL, HandshakeProtocol.HELLO_STREAM_ID);
+      } catch (Throwable failed) {
+        CloseHelper.quietClose(aeron);
+        throw failed;
+      }
+    }
+
+    private int welcomeStreamId() {
+      int id = (int) aeron.nextCorrelationId();
+      return id == HandshakeProtocol.HELLO_STREAM_ID ? (int) aeron.nextCorrelationId() : id;
+    }
+
+    private void onError(Throwable thrown) {
+      error = thrown;
+    }
+
+    String trouble(String otherwise) {
+      Throwable thrown = error;
+      return thrown == null ? otherwise : otherwise + "; " + thrown.getMessage();
+    }
+
+    @Nullable Answer ask(Hello hello, long untilNs) {
+      awaitedAttempt = aeron.nextCorrelationId();
+      received = null;
+      int length =
+          codec.encode(hello.withAttempt(awaitedAttempt, subscription.streamId()), message);
+      boolean sent = false;
+      idle.reset();
+      while (clock.nanoTime() - untilNs < 0 && !aeron.isClosed()) {
+        aeron.conductorAgentInvoker().invoke();
+        if (!sent) {
+          sent = publication.offer(message, 0, length) > 0;
+        }
+        idle.idle(subscription.poll(this::onFragment, FRAGMENTS_PER_POLL));
+        Answer answer = received;
+        if (answer != null) {
+          return answer;
+        }
+      }
+      return null;
+    }
+
+    void idleUntil(long untilNs) {
+      idle.reset();
+      while (clock.nanoTime() - untilNs < 0 && !aeron.isClosed()) {
+        idle.idle(aeron.conductorAgentInvoker().invoke());
+      }
+    }
+
+    private void onFragment(DirectBuffer buffer, int offset, int length, Header header) {
+      HandshakeCodec.Addressed addressed = codec.decodeAnswer(buffer, offset, length);
+      if (addressed.attempt() == awaitedAttempt) {
+        received = addressed.answer();
+      }
+    }
+
+    @Override
+    public void close() {
+      CloseHelper.quietClose(aeron);
+    }
+  }
+}

@@ -1,0 +1,371 @@
+package io.batchweave.bridge.handshake;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.Bytes;
+import io.batchweave.bridge.handshake.sbe.HelloDecoder;
+import io.batchweave.bridge.handshake.sbe.HelloEncoder;
+import io.batchweave.bridge.handshake.sbe.MessageHeaderDecoder;
+import io.batchweave.bridge.handshake.sbe.MessageHeaderEncoder;
+import io.batchweave.bridge.handshake.sbe.RefusedDecoder;
+import io.batchweave.bridge.handshake.sbe.RefusedEncoder;
+import io.batchweave.bridge.handshake.sbe.Takeover;
+import io.batchweave.bridge.handshake.sbe.WelcomeDecoder;
+import io.batchweave.bridge.handshake.sbe.WelcomeEncoder;
+import io.batchweave.format.Block;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.UUID;
+import org.agrona.DirectBuffer;
+import org.agrona.MutableDirectBuffer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Bytes and messages of the handshake. Decoding checks the header, every length and every limit
+ * before it reads, and throws {@code CORRUPT} with message and offset. Not thread-safe.
+ */
+final class HandshakeCodec {
+  /** A message with the attempt it belongs to. */
+  record Addressed(long attempt, Answer answer) {}
+
+  private static final int HEADER_BYTES = MessageHeaderEncoder.ENCODED_LENGTH;
+  private static final int LENGTH_BYTES = Short.BYTES;
+
+  private final MessageHeaderEncoder headerEncoder = new MessageHeaderEncoder();
+  private final MessageHeaderDecoder headerDecoder = new MessageHeaderDecoder();
+  private final HelloEncoder helloEncoder = new HelloEncoder();
+  private final HelloDecoder helloDecoder = new HelloDecoder();
+  private final WelcomeEncoder welcomeEncoder = new WelcomeEncoder();
+  private final WelcomeDecoder welcomeDecoder = new WelcomeDecoder();
+  private final RefusedEncoder refusedEncoder = new RefusedEncoder();
+  private final RefusedDecoder refusedDecoder = new RefusedDecoder();
+
+  /** Writes a Hello at 0 and returns its length with the header. */
+  int encode(Hello hello, MutableDirectBuffer buffer) {
+    Hello.RankShape shape = hello.shape();
+    helloEncoder
+        .wrapAndApplyHeader(buffer, 0, headerEncoder)
+        .attempt(hello.attempt())
+        .nextStep(hello.nextStep())
+        .welcomeStreamId(hello.welcomeStreamId())
+        .abi(hello.abi())
+        .dp(shape.dp())
+        .dpSize(shape.dpSize())
+        .cp(shape.cp())
+        .cpSize(shape.cpSize())
+        .localReaders(shape.localReaders())
+        .rank(hello.sender().rank())
+        .pid(hello.sender().pid())
+        .takeover(Takeover.valueOf(hello.takeover().name()))
+        .client(
+            io.batchweave.bridge.handshake.sbe.ClientKind.valueOf(hello.sender().client().name()));
+    byte[] stream = text("stream", hello.stream(), HandshakeProtocol.MAX_STREAM_BYTES);
+    byte[] group = text("group", hello.group(), HandshakeProtocol.MAX_NAME_BYTES);
+    byte[] session = text("session", hello.session(), HandshakeProtocol.MAX_NAME_BYTES);
+    byte[] file = text("readerFile", hello.readerFile(), HandshakeProtocol.MAX_FILE_BYTES);
+    byte[] previous =
+        text("previousReaderFile", hello.previousReaderFile(), HandshakeProtocol.MAX_FILE_BYTES);
+    byte[] token = hello.token().toByteArray();
+    checkLimit("token", token.length, HandshakeProtocol.MAX_TOKEN_BYTES);
+    helloEncoder
+        .putStream(stream, 0, stream.length)
+        .putGroup(group, 0, group.length)
+        .putSession(session, 0, session.length)
+        .putReaderFile(file, 0, file.length)
+        .putPreviousReaderFile(previous, 0, previous.length)
+        .putToken(token, 0, token.length);
+    return HEADER_BYTES + helloEncoder.encodedLength();
+  }
+
+  /** Writes an answer at 0 and returns its length with the header. */
+  int encode(long attempt, Answer answer, MutableDirectBuffer buffer) {
+    return switch (answer) {
+      case Answer.Welcome welcome -> encodeWelcome(attempt, welcome, buffer);
+      case Answer.Refused refused -> encodeRefused(attempt, refused, buffer);
+    };
+  }
+
+  private int encodeWelcome(long attempt, Answer.Welcome welcome, MutableDirectBuffer buffer) {
+    Answer.Geometry geometry = welcome.geometry();
+    Answer.Start start = welcome.start();
+    welcomeEncoder
+        .wrapAndApplyHeader(buffer, 0, headerEncoder)
+        .attempt(attempt)
+        .generationHigh(welcome.generation().getMostSignificantBits())
+        .generationLow(welcome.generation().getLeastSignificantBits())
+        .firstStep(start.step())
+        .firstIndex(start.index())
+        .controlSizeBytes(welcome.controlSizeBytes())
+        .dataSizeBytes(welcome.dataSizeBytes())
+        .streamIdHigh(start.streamId().getMostSignificantBits())
+        .streamIdLow(start.streamId().getLeastSignificantBits())
+        .viewVersion(start.viewVersion())
+        .abi(geometry.abi())
+        .ring(welcome.ring())
+        .slots(geometry.slots())
+        .pageSizeBytes(geometry.pageSizeBytes())
+        .hold(geometry.hold())
+        .gridDp(geometry.gridDp())
+        .gridCp(geometry.gridCp());
+    byte[] control = text("controlFile", welcome.controlFile(), HandshakeProtocol.MAX_FILE_BYTES);
+    byte[] data = text("dataFile", welcome.dataFile(), HandshakeProtocol.MAX_FILE_BYTES);
+    welcomeEncoder.putControlFile(control, 0, control.length).putDataFile(data, 0, data.length);
+    return HEADER_BYTES + welcomeEncoder.encodedLength();
+  }
+
+  private int encodeRefused(long attempt, Answer.Refused refused, MutableDirectBuffer buffer) {
+    refusedEncoder
+        .wrapAndApplyHeader(buffer, 0, headerEncoder)
+        .attempt(attempt)
+        .step(refused.step())
+        .bytes(refused.bytes())
+        .retryAfterMillis(refused.retryAfterMillis())
+        .code(io.batchweave.bridge.handshake.sbe.RefusalCode.valueOf(refused.code().name()));
+    byte[] text = cut(refused.text());
+    refusedEncoder.putText(text, 0, text.length);
+    return HEADER_BYTES + refusedEncoder.encodedLength();
+  }
+
+  /** Reads a Hello. */
+  Hello decodeHello(DirectBuffer buffer, int offset, int length) {
+    checkHeader("Hello", buffer, offset, length, HelloDecoder.TEMPLATE_ID);
+    int blockLength = checkBlock("Hello", offset, length, HelloDecoder.BLOCK_LENGTH);
+    helloDecoder.wrap(buffer, offset + HEADER_BYTES, blockLength, headerDecoder.version());
+    checkEnum("Hello.takeover", helloDecoder.takeoverRaw(), Takeover.REFUSE.value());
+    checkEnum(
+        "Hello.client",
+        helloDecoder.clientRaw(),
+        io.batchweave.bridge.handshake.sbe.ClientKind.PYTHON.value());
+    Fields fields =
+        new Fields("Hello", buffer, offset + HEADER_BYTES + blockLength, offset, length);
+    Hello hello =
+        new Hello(
+            helloDecoder.attempt(),
+            helloDecoder.welcomeStreamId(),
+            helloDecoder.abi(),
+            fields.text("stream", HandshakeProtocol.MAX_STREAM_BYTES),
+            fields.text("group", HandshakeProtocol.MAX_NAME_BYTES),
+            fields.text("session", HandshakeProtocol.MAX_NAME_BYTES),
+            new Hello.RankShape(
+                helloDecoder.dp(),
+                helloDecoder.dpSize(),
+                helloDecoder.cp(),
+                helloDecoder.cpSize(),
+                helloDecoder.localReaders()),
+            helloDecoder.nextStep(),
+            Block.Takeover.valueOf(helloDecoder.takeover().name()),
+            new Hello.Sender(
+                helloDecoder.rank(),
+                helloDecoder.pid(),
+                ClientKind.valueOf(helloDecoder.client().name())),
+            fields.text("readerFile", HandshakeProtocol.MAX_FILE_BYTES),
+            fields.text("previousReaderFile", HandshakeProtocol.MAX_FILE_BYTES),
+            fields.bytes("token", HandshakeProtocol.MAX_TOKEN_BYTES));
+    fields.end();
+    return hello;
+  }
+
+  /**
+   * A Hello with nothing but the address to which it may be refused, from one that cannot be read;
+   * null when not even that can be read.
+   */
+  @Nullable Hello addressOf(DirectBuffer buffer, int offset, int length) {
+    try {
+      checkHeader("Hello", buffer, offset, length, HelloDecoder.TEMPLATE_ID);
+      checkBlock("Hello", offset, length, HelloDecoder.BLOCK_LENGTH);
+    } catch (BatchWeaveException unreadable) {
+      return null;
+    }
+    helloDecoder.wrap(
+        buffer, offset + HEADER_BYTES, headerDecoder.blockLength(), headerDecoder.version());
+    return new Hello(
+        helloDecoder.attempt(),
+        helloDecoder.welcomeStreamId(),
+        helloDecoder.abi(),
+        "",
+        "",
+        "",
+        new Hello.RankShape(0, 1, 0, 1, 1),
+        Hello.NO_STEP,
+        Block.Takeover.REFUSE,
+        new Hello.Sender(helloDecoder.rank(), helloDecoder.pid(), ClientKind.JAVA),
+        "",
+        "",
+        Bytes.EMPTY);
+  }
+
+  /** Reads an answer. */
+  Addressed decodeAnswer(DirectBuffer buffer, int offset, int length) {
+    checkHeader("Answer", buffer, offset, length, 0);
+    return switch (headerDecoder.templateId()) {
+      case WelcomeDecoder.TEMPLATE_ID -> decodeWelcome(buffer, offset, length);
+      case RefusedDecoder.TEMPLATE_ID -> decodeRefused(buffer, offset, length);
+      default ->
+          throw corrupt(
+              "Answer",
+              offset,
+              "unknown message template=" + headerDecoder.templateId() + "; install one version");
+    };
+  }
+
+  private Addressed decodeWelcome(DirectBuffer buffer, int offset, int length) {
+    int blockLength = checkBlock("Welcome", offset, length, WelcomeDecoder.BLOCK_LENGTH);
+    WelcomeDecoder in =
+        welcomeDecoder.wrap(buffer, offset + HEADER_BYTES, blockLength, headerDecoder.version());
+    Fields fields =
+        new Fields("Welcome", buffer, offset + HEADER_BYTES + blockLength, offset, length);
+    Answer.Welcome welcome =
+        new Answer.Welcome(
+            in.ring(),
+            new UUID(in.generationHigh(), in.generationLow()),
+            fields.text("controlFile", HandshakeProtocol.MAX_FILE_BYTES),
+            in.controlSizeBytes(),
+            fields.text("dataFile", HandshakeProtocol.MAX_FILE_BYTES),
+            in.dataSizeBytes(),
+            new Answer.Geometry(
+                in.abi(), in.slots(), in.pageSizeBytes(), in.hold(), in.gridDp(), in.gridCp()),
+            new Answer.Start(
+                new UUID(in.streamIdHigh(), in.streamIdLow()),
+                in.viewVersion(),
+                in.firstStep(),
+                in.firstIndex()));
+    fields.end();
+    return new Addressed(in.attempt(), welcome);
+  }
+
+  private Addressed decodeRefused(DirectBuffer buffer, int offset, int length) {
+    int blockLength = checkBlock("Refused", offset, length, RefusedDecoder.BLOCK_LENGTH);
+    RefusedDecoder in =
+        refusedDecoder.wrap(buffer, offset + HEADER_BYTES, blockLength, headerDecoder.version());
+    checkEnum(
+        "Refused.code",
+        in.codeRaw(),
+        io.batchweave.bridge.handshake.sbe.RefusalCode.CLOSING.value());
+    Fields fields =
+        new Fields("Refused", buffer, offset + HEADER_BYTES + blockLength, offset, length);
+    Answer.Refused refused =
+        new Answer.Refused(
+            RefusalCode.valueOf(in.code().name()),
+            fields.text("text", HandshakeProtocol.MAX_TEXT_BYTES),
+            in.step(),
+            in.bytes(),
+            in.retryAfterMillis());
+    fields.end();
+    return new Addressed(in.attempt(), refused);
+  }
+
+  private void checkHeader(
+      String message, DirectBuffer buffer, int offset, int length, int templateId) {
+    if (length < HEADER_BYTES || length > HandshakeProtocol.MAX_MESSAGE_BYTES) {
+      throw corrupt(message, offset, "length=" + length + " is no message's");
+    }
+    headerDecoder.wrap(buffer, offset);
+    if (headerDecoder.schemaId() != MessageHeaderDecoder.SCHEMA_ID
+        || (templateId != 0 && headerDecoder.templateId() != templateId)) {
+      throw corrupt(
+          message,
+          offset,
+          "schema=" + headerDecoder.schemaId() + " template=" + headerDecoder.templateId());
+    }
+  }
+
+  private int checkBlock(String message, int offset, int length, int minBlockLength) {
+    int blockLength = headerDecoder.blockLength();
+    if (blockLength < minBlockLength || blockLength > length - HEADER_BYTES) {
+      throw corrupt(
+          message, offset, "blockLength=" + blockLength + " length=" + length + " do not fit");
+    }
+    return blockLength;
+  }
+
+  private static void checkEnum(String field, int value, int max) {
+    if (value < 0 || value > max) {
+      throw corrupt(field, 0, "value=" + value + " is unknown; max=" + max);
+    }
+  }
+
+  private static byte[] text(String field, String value, int limitBytes) {
+    byte[] bytes = value.getBytes(StandardCharsets.UTF_8);
+    checkLimit(field, bytes.length, limitBytes);
+    return bytes;
+  }
+
+  private static void checkLimit(String field, int length, int limitBytes) {
+    if (length > limitBytes) {
+      throw new BatchWeaveException(
+          Kind.LIMIT,
+          field + " is too long for the handshake: length=" + length + " limit=" + limitBytes);
+    }
+  }
+
+  /** The text's UTF-8, cut between characters at the limit. */
+  private static byte[] cut(String text) {
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    if (bytes.length <= HandshakeProtocol.MAX_TEXT_BYTES) {
+      return bytes;
+    }
+    int end = HandshakeProtocol.MAX_TEXT_BYTES;
+    while ((bytes[end] & 0xC0) == 0x80) {
+      end--;
+    }
+    return Arrays.copyOf(bytes, end);
+  }
+
+  private static BatchWeaveException corrupt(String name, int offset, String what) {
+    return new BatchWeaveException(
+        Kind.CORRUPT, "handshake message " + name + " offset=" + offset + ": " + what);
+  }
+
+  /** The variable fields of one message, read in order. */
+  private static final class Fields {
+    private final String message;
+    private final DirectBuffer buffer;
+    private final int start;
+    private final int end;
+    private int position;
+
+    Fields(String message, DirectBuffer buffer, int position, int start, int length) {
+      this.message = message;
+      this.buffer = buffer;
+      this.position = position;
+      this.start = start;
+      this.end = start + length;
+    }
+
+    Bytes bytes(String field, int limitBytes) {
+      if (end - position < LENGTH_BYTES) {
+        throw corrupt(message + "." + field, position - start, "the message ends before it");
+      }
+      int length = buffer.getShort(position, ByteOrder.LITTLE_ENDIAN) & 0xFFFF;
+      if (length > limitBytes || length > end - position - LENGTH_BYTES) {
+        throw corrupt(
+            message + "." + field,
+            position - start,
+            "length=" + length + " limit=" + limitBytes + " left=" + (end - position));
+      }
+      byte[] value = new byte[length];
+      buffer.getBytes(position + LENGTH_BYTES, value);
+      position += LENGTH_BYTES + length;
+      return Bytes.wrap(value);
+    }
+
+    String text(String field, int limitBytes) {
+      int at = position - start;
+      ByteBuffer value = bytes(field, limitBytes).asByteBuffer();
+      try {
+        return StandardCharsets.UTF_8.newDecoder().decode(value).toString();
+      } catch (CharacterCodingException notText) {
+        throw corrupt(message + "." + field, at, "is not UTF-8");
+      }
+    }
+
+    void end() {
+      if (position > end) {
+        throw corrupt(message, position - start, "reads past its end");
+      }
+    }
+  }
+}

@@ -1,0 +1,261 @@
+package io.batchweave.bridge.handshake;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.aeron.CncFileDescriptor;
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import java.io.File;
+import java.io.IOException;
+import java.nio.MappedByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.agrona.IoUtil;
+import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.AgentRunner;
+import org.agrona.concurrent.BackoffIdleStrategy;
+import org.agrona.concurrent.SystemEpochClock;
+import org.agrona.concurrent.SystemNanoClock;
+import org.agrona.concurrent.ringbuffer.ManyToOneRingBuffer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Both sides over real Aeron in real shared memory. */
+@Timeout(60)
+class HandshakeTest {
+  private static final SystemNanoClock CLOCK = SystemNanoClock.INSTANCE;
+  private static final long PROMISE_NS = TimeUnit.SECONDS.toNanos(3);
+
+  private final Queue<Throwable> errors = new ConcurrentLinkedQueue<>();
+  private Path directory;
+  private ServerAgent agent;
+  private AgentRunner runner;
+
+  /** Runs the server as the daemon does, with the clock and the answers in the test's hands. */
+  private static final class ServerAgent implements Agent {
+    private final AtomicLong stolenNs = new AtomicLong();
+    private final AtomicLong cycles = new AtomicLong();
+    private final HandshakeServer server;
+    private volatile int notYets;
+    private volatile boolean silent;
+
+    ServerAgent(Path directory, Queue<Throwable> errors) {
+      server =
+          new HandshakeServer(
+              directory.resolve(HandshakeProtocol.AERON_DIRECTORY),
+              () -> CLOCK.nanoTime() + stolenNs.get(),
+              SystemEpochClock.INSTANCE,
+              errors::add,
+              this::onHello);
+    }
+
+    private void onHello(Hello hello) {
+      if (silent) {
+        return;
+      }
+      int left = notYets;
+      if (left > 0) {
+        notYets = left - 1;
+        server.answer(hello, Answer.Refused.notYet("3 of 8 ranks are here", 5));
+        return;
+      }
+      server.answer(hello, welcome(hello));
+    }
+
+    @Override
+    public int doWork() {
+      cycles.incrementAndGet();
+      return server.doWork();
+    }
+
+    @Override
+    public void onClose() {
+      server.close();
+    }
+
+    @Override
+    public String roleName() {
+      return "handshake-test";
+    }
+  }
+
+  private static Answer.Welcome welcome(Hello hello) {
+    return new Answer.Welcome(
+        0,
+        new UUID(1, 2),
+        hello.readerFile(),
+        5_120,
+        "ring-0.data",
+        4_096,
+        new Answer.Geometry(1, 8, 4_096, 1, 8, 2),
+        new Answer.Start(new UUID(3, 4), 0, hello.nextStep(), 0));
+  }
+
+  private static Hello helloOf(int number) {
+    Hello hello = HandshakeCodecTest.hello();
+    return new Hello(
+        0,
+        0,
+        hello.abi(),
+        hello.stream(),
+        hello.group(),
+        hello.session(),
+        hello.shape(),
+        number,
+        hello.takeover(),
+        hello.sender(),
+        "reader-" + number,
+        "",
+        hello.token());
+  }
+
+  @BeforeEach
+  void start() throws IOException {
+    directory = Files.createTempDirectory(Path.of("/dev/shm"), "bw-handshake-");
+    agent = new ServerAgent(directory, errors);
+    runner =
+        new AgentRunner(
+            new BackoffIdleStrategy(1, 1, 50_000, 10_000_000), errors::add, null, agent);
+    AgentRunner.startOnThread(runner);
+  }
+
+  @AfterEach
+  void stop() throws IOException {
+    runner.close();
+    try (var left = Files.list(directory)) {
+      assertEquals(List.of(), left.toList(), "the driver's directory goes with the server");
+    }
+    Files.delete(directory);
+    assertEquals(List.of(), List.copyOf(errors));
+  }
+
+  private Answer attach(int number, long timeoutNs) {
+    return new HandshakeClient(directory, CLOCK)
+        .attach(helloOf(number), CLOCK.nanoTime() + timeoutNs);
+  }
+
+  @Test
+  void shouldAttachAgainAndAgain() {
+    for (int i = 0; i < 100; i++) {
+      assertEquals(welcome(helloOf(i)), attach(i, PROMISE_NS));
+    }
+  }
+
+  @Test
+  void shouldAttachManyAtOnce() throws Exception {
+    try (ExecutorService ranks = Executors.newFixedThreadPool(16)) {
+      List<Future<Answer>> answers = new ArrayList<>();
+      for (int i = 0; i < 64; i++) {
+        int number = i;
+        answers.add(ranks.submit(() -> attach(number, 20_000_000_000L)));
+      }
+      for (int i = 0; i < answers.size(); i++) {
+        assertEquals(welcome(helloOf(i)), answers.get(i).get());
+      }
+    }
+  }
+
+  @Test
+  void shouldSayHelloAgainWhenToldNotYet() {
+    agent.notYets = 3;
+    HandshakeClient client = new HandshakeClient(directory, CLOCK);
+
+    Answer answer = client.attach(helloOf(1), CLOCK.nanoTime() + 2 * PROMISE_NS);
+
+    assertInstanceOf(Answer.Welcome.class, answer);
+    assertTrue(client.attempts() >= 4, "attempts=" + client.attempts());
+  }
+
+  @Test
+  void shouldQuoteTheLastStatusWhenTheDeadlinePasses() {
+    agent.notYets = Integer.MAX_VALUE;
+
+    BatchWeaveException late =
+        assertThrows(BatchWeaveException.class, () -> attach(1, 300_000_000L));
+
+    assertEquals(Kind.RETRYABLE, late.kind());
+    assertTrue(
+        String.valueOf(late.getMessage()).contains("3 of 8 ranks are here"), late.getMessage());
+    assertTrue(String.valueOf(late.getMessage()).contains("rank=12"), late.getMessage());
+  }
+
+  @Test
+  void shouldGiveUpAtTheDeadlineWhenNobodyAnswers() {
+    agent.silent = true;
+    BatchWeaveException silent =
+        assertThrows(BatchWeaveException.class, () -> attach(1, 200_000_000L));
+    assertTrue(
+        String.valueOf(silent.getMessage()).contains("no answer within one attempt"),
+        silent.getMessage());
+    BatchWeaveException absent =
+        assertThrows(
+            BatchWeaveException.class,
+            () ->
+                new HandshakeClient(directory.resolve("nowhere"), CLOCK)
+                    .attach(helloOf(1), CLOCK.nanoTime() + 200_000_000L));
+    assertEquals(Kind.RETRYABLE, absent.kind());
+  }
+
+  /** A stopped process (SIGSTOP, a long collection) must not lose its own Aeron client. */
+  @Test
+  void shouldGoOnAfterAPauseLongerThanTheLivenessTimeout() {
+    assertInstanceOf(Answer.Welcome.class, attach(1, PROMISE_NS));
+    for (int i = 0; i < 3; i++) {
+      agent.stolenNs.addAndGet(TimeUnit.SECONDS.toNanos(5));
+      assertInstanceOf(Answer.Welcome.class, attach(2 + i, PROMISE_NS));
+    }
+  }
+
+  /** U12: clients that died inside a claim of the driver's command ring hold up nobody for long. */
+  @Test
+  void shouldPassAbandonedClaimsOfTheCommandRingTogether() {
+    MappedByteBuffer cnc =
+        IoUtil.mapExistingFile(
+            new File(
+                directory.resolve(HandshakeProtocol.AERON_DIRECTORY).toFile(),
+                CncFileDescriptor.CNC_FILE),
+            "cnc");
+    try {
+      ManyToOneRingBuffer ring =
+          new ManyToOneRingBuffer(
+              CncFileDescriptor.createToDriverBuffer(
+                  cnc, CncFileDescriptor.createMetaDataBuffer(cnc)));
+      for (int i = 0; i < 4; i++) {
+        assertTrue(ring.tryClaim(1, 64) > 0);
+      }
+      assertInstanceOf(Answer.Welcome.class, attach(1, PROMISE_NS));
+      assertInstanceOf(Answer.Welcome.class, attach(2, PROMISE_NS));
+    } finally {
+      IoUtil.unmap(cnc);
+    }
+  }
+
+  @Test
+  void shouldSleepWhenIdle() {
+    attach(1, PROMISE_NS);
+    long untilNs = CLOCK.nanoTime() + TimeUnit.SECONDS.toNanos(1);
+    long before = agent.cycles.get();
+    while (CLOCK.nanoTime() - untilNs < 0) {
+      LockSupport.parkNanos(50_000_000);
+    }
+    long cycles = agent.cycles.get() - before;
+    // A cycle per 10 ms, and the short ones of the back-off after the driver's own timers.
+    assertTrue(cycles < 1_000, "cycles per second=" + cycles);
+  }
+}
