@@ -34,8 +34,13 @@ public sealed interface Block {
   /** Ends a launch. */
   record EndSession(String group, String sessionId, long base) implements Block {}
 
-  /** Registers a model checkpoint of a live session; the newest {@code keep} of the group stay. */
-  record Pin(String group, String sessionId, String id, long step, int keep) implements Block {}
+  /**
+   * Registers a model checkpoint of a live session; the newest {@code keep} (at least 1) of the
+   * group stay. {@code view} is the version that registered the session: an id alone may come back
+   * with a later launch, and then a late copy of a pin could count for the wrong one.
+   */
+  record Pin(String group, String sessionId, long view, String id, long step, int keep)
+      implements Block {}
 
   /** Registers a checkpoint by hand; neither evicts nor is evicted. */
   record OperatorPin(String group, String id, long step, long base) implements Block {}
