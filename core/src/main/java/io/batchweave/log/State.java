@@ -1,5 +1,6 @@
 package io.batchweave.log;
 
+import io.batchweave.BatchWeaveException;
 import io.batchweave.format.Limits;
 import io.batchweave.format.SnapshotRecord;
 import io.batchweave.format.SnapshotRecord.GroupEntry;
@@ -10,7 +11,7 @@ import io.batchweave.format.SnapshotRecord.SessionEntry;
 import io.batchweave.format.SnapshotRecord.SkipEntry;
 import io.batchweave.format.TgbEntry;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -36,7 +37,7 @@ public final class State {
   final TreeMap<String, GroupState> groups;
   final ArrayList<SkipState> skips;
   final ArrayList<TgbEntry> unfinished;
-  final long[] ignored;
+  final Map<Verdict, Long> ignored;
   long voidVersions;
   long version;
   UUID commitId;
@@ -56,7 +57,7 @@ public final class State {
     this.groups = new TreeMap<>();
     this.skips = new ArrayList<>();
     this.unfinished = new ArrayList<>();
-    this.ignored = new long[Verdict.values().length];
+    this.ignored = new EnumMap<>(Verdict.class);
   }
 
   private State(State other) {
@@ -65,7 +66,7 @@ public final class State {
     this.groups = new TreeMap<>(other.groups);
     this.skips = new ArrayList<>(other.skips);
     this.unfinished = new ArrayList<>(other.unfinished);
-    this.ignored = other.ignored.clone();
+    this.ignored = new EnumMap<>(other.ignored);
     this.voidVersions = other.voidVersions;
     this.version = other.version;
     this.commitId = other.commitId;
@@ -220,7 +221,7 @@ public final class State {
 
   /** Blocks ignored so far for one reason. */
   public long ignored(Verdict reason) {
-    return ignored[reason.ordinal()];
+    return ignored.getOrDefault(reason, 0L);
   }
 
   /** Versions so far whose header disagreed with the fold. */
@@ -258,24 +259,23 @@ public final class State {
     }
     hash = Fingerprint.add(hash, unordered);
     hash = Fingerprint.add(hash, Fingerprint.of(groups, skips, lastSkipVersion, unfinished));
-    return Fingerprint.add(hash, Fingerprint.of(Arrays.hashCode(ignored), voidVersions));
+    return Fingerprint.add(hash, Fingerprint.of(counters()));
   }
 
   /** The state as the tree of values that a snapshot holds; equal states give equal records. */
   public SnapshotRecord toRecord() {
     List<ProducerEntry> producerEntries = new ArrayList<>(producers.size());
     new TreeMap<>(producers)
-        .forEach(
-            (id, p) ->
-                producerEntries.add(
-                    new ProducerEntry(
-                        id,
-                        p.epoch(),
-                        p.incarnation(),
-                        p.nextSeq(),
-                        p.sourceState(),
-                        p.lastVersion(),
-                        p.retired() ? Life.RETIRED : Life.ACTIVE)));
+        .forEach((id, p) ->
+            producerEntries.add(
+                new ProducerEntry(
+                    id,
+                    p.epoch(),
+                    p.incarnation(),
+                    p.nextSeq(),
+                    p.sourceState(),
+                    p.lastVersion(),
+                    p.retired() ? Life.RETIRED : Life.ACTIVE)));
     List<GroupEntry> groupEntries = new ArrayList<>(groups.size());
     groups.forEach((name, group) -> groupEntries.add(toEntry(name, group)));
     List<SkipEntry> skipEntries = new ArrayList<>(skips.size());
@@ -299,11 +299,7 @@ public final class State {
   /** All counters that are not 0, by name. */
   public SortedMap<String, Long> counters() {
     SortedMap<String, Long> counters = new TreeMap<>();
-    for (Verdict verdict : Verdict.values()) {
-      if (ignored[verdict.ordinal()] != 0) {
-        counters.put(verdict.counterName(), ignored[verdict.ordinal()]);
-      }
-    }
+    ignored.forEach((reason, count) -> counters.put(reason.counterName(), count));
     if (voidVersions != 0) {
       counters.put(VOID_VERSIONS, voidVersions);
     }
@@ -379,12 +375,12 @@ public final class State {
     }
     for (Verdict verdict : Verdict.values()) {
       if (verdict.counterName().equals(name)) {
-        ignored[verdict.ordinal()] = value;
+        ignored.put(verdict, value);
         return;
       }
     }
-    throw new io.batchweave.BatchWeaveException(
-        io.batchweave.BatchWeaveException.Kind.TOO_NEW,
+    throw new BatchWeaveException(
+        BatchWeaveException.Kind.TOO_NEW,
         "a snapshot counts what this program does not know: counter="
             + name
             + " version="
