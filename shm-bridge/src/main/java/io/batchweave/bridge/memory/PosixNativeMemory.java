@@ -1,0 +1,211 @@
+package io.batchweave.bridge.memory;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CopyOnWriteArraySet;
+import org.jspecify.annotations.Nullable;
+
+/** The policy on top of {@link Posix}. */
+final class PosixNativeMemory implements NativeMemory {
+  static final PosixNativeMemory INSTANCE = new PosixNativeMemory();
+
+  private static final int NEW_FILE_MODE = 0600;
+
+  private final int pageSizeBytes = Posix.pageSizeBytes();
+  private final Set<String> notices = new CopyOnWriteArraySet<>();
+
+  private PosixNativeMemory() {}
+
+  @Override
+  public SharedFile open(Path path, FileAccess access) {
+    int flags =
+        switch (access) {
+          case READ -> Posix.O_RDONLY;
+          case READ_WRITE -> Posix.O_RDWR;
+          case CREATE -> Posix.O_RDWR | Posix.O_CREAT | Posix.O_EXCL;
+          case OPEN_OR_CREATE -> Posix.O_RDWR | Posix.O_CREAT;
+        };
+    int descriptor =
+        Posix.open(path.toString(), flags | Posix.O_NOFOLLOW | Posix.O_CLOEXEC, NEW_FILE_MODE);
+    if (descriptor < 0) {
+      throw Posix.failure("open", path, descriptor);
+    }
+    return new PosixFile(path, descriptor);
+  }
+
+  @Override
+  public @Nullable FileIdentity identity(Path path) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment statx = arena.allocate(Posix.STATX_LENGTH, 8);
+      int result = Posix.status(Posix.AT_FDCWD, path.toString(), statx);
+      if (result == -Posix.ENOENT) {
+        return null;
+      }
+      if (result < 0) {
+        throw Posix.failure("look at", path, result);
+      }
+      return identityOf(statx);
+    }
+  }
+
+  private static FileIdentity identityOf(MemorySegment statx) {
+    return new FileIdentity(
+        statx.get(ValueLayout.JAVA_LONG, Posix.STATX_DEVICE),
+        statx.get(ValueLayout.JAVA_LONG, Posix.STATX_INODE));
+  }
+
+  @Override
+  public long availableBytes(Path directory) {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment statvfs = arena.allocate(Posix.STATVFS_LENGTH, 8);
+      int result = Posix.fileSystem(directory.toString(), statvfs);
+      if (result < 0) {
+        throw Posix.failure("look at the file system of", directory, result);
+      }
+      return statvfs.get(ValueLayout.JAVA_LONG, Posix.STATVFS_FRAGMENT_BYTES)
+          * statvfs.get(ValueLayout.JAVA_LONG, Posix.STATVFS_AVAILABLE_FRAGMENTS);
+    }
+  }
+
+  @Override
+  public int pageSizeBytes() {
+    return pageSizeBytes;
+  }
+
+  @Override
+  public FutexWaiter newWaiter() {
+    return new FutexWaiter();
+  }
+
+  @Override
+  public List<String> notices() {
+    return List.copyOf(notices);
+  }
+
+  /** One descriptor, with the scratch memory that lock calls need. */
+  private final class PosixFile implements SharedFile {
+    private final Path path;
+    private final int descriptor;
+
+    // Closed by close().
+    @SuppressWarnings("MustBeClosedChecker")
+    private final Arena arena = Arena.ofShared();
+
+    private final MemorySegment capture = Posix.newCapture(arena);
+    private final MemorySegment flock = arena.allocate(Posix.FLOCK_LENGTH, 8);
+    private boolean closed;
+
+    PosixFile(Path path, int descriptor) {
+      this.path = path;
+      this.descriptor = descriptor;
+      NativeMemoryAccount.DESCRIPTORS.incrementAndGet();
+    }
+
+    @Override
+    public Path path() {
+      return path;
+    }
+
+    private MemorySegment status(Arena scratch) {
+      MemorySegment statx = scratch.allocate(Posix.STATX_LENGTH, 8);
+      check("look at", Posix.status(descriptor(), "", statx));
+      return statx;
+    }
+
+    @Override
+    public FileIdentity identity() {
+      try (Arena scratch = Arena.ofConfined()) {
+        return identityOf(status(scratch));
+      }
+    }
+
+    @Override
+    public long lengthBytes() {
+      try (Arena scratch = Arena.ofConfined()) {
+        return status(scratch).get(ValueLayout.JAVA_LONG, Posix.STATX_SIZE);
+      }
+    }
+
+    @Override
+    public void truncate(long lengthBytes) {
+      check("set the length of", Posix.truncate(descriptor(), lengthBytes));
+    }
+
+    @Override
+    public void allocate(long offset, long lengthBytes) {
+      check("allocate", Posix.allocate(descriptor(), offset, lengthBytes));
+    }
+
+    @Override
+    public void changeMode(int mode) {
+      check("set the mode of", Posix.changeMode(descriptor(), mode));
+    }
+
+    @Override
+    public Mapping map(long lengthBytes, Protection protection) {
+      int flags =
+          protection == Protection.READ ? Posix.PROT_READ : Posix.PROT_READ | Posix.PROT_WRITE;
+      long address = Posix.map(descriptor(), lengthBytes, flags);
+      if (address < 0 && address > -4096) {
+        throw Posix.failure("map", path, (int) address);
+      }
+      int advised = Posix.advise(address, lengthBytes, Posix.MADV_DONTFORK);
+      if (advised < 0) {
+        notices.add(
+            "no MADV_DONTFORK here: a forked child shares the ring until it runs another program");
+      }
+      return new Mapping(address, lengthBytes, protection);
+    }
+
+    @Override
+    public boolean tryLock() {
+      prepareLock();
+      int result = Posix.lock(capture, descriptor(), Posix.F_OFD_SETLK, flock.address());
+      if (result == -Posix.EAGAIN || result == -Posix.EACCES) {
+        return false;
+      }
+      check("lock", result);
+      return true;
+    }
+
+    @Override
+    public boolean isLockedElsewhere() {
+      prepareLock();
+      check("probe", Posix.lock(capture, descriptor(), Posix.F_OFD_GETLK, flock.address()));
+      return flock.get(ValueLayout.JAVA_SHORT, Posix.FLOCK_TYPE) != Posix.F_UNLCK;
+    }
+
+    private void prepareLock() {
+      flock.fill((byte) 0);
+      flock.set(ValueLayout.JAVA_SHORT, Posix.FLOCK_TYPE, Posix.F_WRLCK);
+    }
+
+    private int descriptor() {
+      if (closed) {
+        throw new IllegalStateException("closed: path=" + path);
+      }
+      return descriptor;
+    }
+
+    private void check(String what, int result) {
+      if (result < 0) {
+        throw Posix.failure(what, path, result);
+      }
+    }
+
+    @Override
+    public void close() {
+      if (!closed) {
+        closed = true;
+        arena.close();
+        NativeMemoryAccount.DESCRIPTORS.decrementAndGet();
+        int result = Posix.close(descriptor);
+        check("close", result);
+      }
+    }
+  }
+}
