@@ -72,6 +72,7 @@ enum {
     BW_AERON_ON_ERROR = 0x0F01,
     BW_AERON_ON_AVAILABLE_IMAGE = 0x0F02,
     BW_AERON_ON_OPERATION_SUCCEEDED = 0x0F04,
+    BW_AERON_ON_UNAVAILABLE_IMAGE = 0x0F05,
     BW_AERON_ON_EXCLUSIVE_PUBLICATION_READY = 0x0F06,
     BW_AERON_ON_SUBSCRIPTION_READY = 0x0F07,
     BW_AERON_ON_CLIENT_TIMEOUT = 0x0F0A,
@@ -92,6 +93,39 @@ enum {
     BW_AERON_FRAME_DATA = 0x01,
     BW_AERON_FRAME_WHOLE = 0xC0
 };
+
+/** A mapped log buffer: of our publication or of an image. */
+typedef struct bw_aeron_log {
+    int descriptor;
+    uint8_t *base;
+    size_t length;
+    uint8_t *meta;
+    int32_t term_length;
+    int32_t initial_term_id;
+    int32_t mtu;
+    int32_t shift;
+} bw_aeron_log;
+
+/** An exclusive publication. */
+typedef struct bw_aeron_publication {
+    bw_aeron_log log;
+    int64_t registration_id;
+    int32_t session_id;
+    int32_t stream_id;
+    const uint8_t *limit;
+} bw_aeron_publication;
+
+/** A subscription and its newest image. */
+typedef struct bw_aeron_subscription {
+    bw_aeron_log log;
+    int64_t registration_id;
+    int32_t stream_id;
+    /** Registration of the publication that the image is of. */
+    int64_t image_id;
+    /** Counter that tells the driver how far we read; null: no image. Written, never read again. */
+    uint8_t *position_counter;
+    int64_t position;
+} bw_aeron_subscription;
 
 /** A connection to a media driver. */
 typedef struct bw_aeron {
@@ -115,7 +149,12 @@ typedef struct bw_aeron {
     int64_t keepalive_ns;
     int64_t heartbeat_ms;
     int64_t heartbeat_ns;
-    /** Last image announced for any subscription of this client; length 0: none. */
+    /** Asked in every round of waiting; true stops it with BW_ERROR_INTERRUPTED. May be null. */
+    bool (*stop)(void *context);
+    void *stop_context;
+    /** The one subscription whose images are followed. */
+    bw_aeron_subscription *subscription;
+    /** Newest image announced for it and not taken yet; length 0: none. */
     uint8_t image_event[1024];
     int32_t image_event_length;
     /** Body of the event received last. */
@@ -123,35 +162,6 @@ typedef struct bw_aeron {
     int32_t event_length;
     int32_t event_type;
 } bw_aeron;
-
-/** A mapped log buffer: of our publication or of an image. */
-typedef struct bw_aeron_log {
-    int descriptor;
-    uint8_t *base;
-    size_t length;
-    uint8_t *meta;
-    int32_t term_length;
-    int32_t initial_term_id;
-    int32_t mtu;
-    int32_t shift;
-} bw_aeron_log;
-
-/** An exclusive publication. */
-typedef struct bw_aeron_publication {
-    bw_aeron_log log;
-    int64_t registration_id;
-    int32_t session_id;
-    int32_t stream_id;
-    const uint8_t *limit;
-} bw_aeron_publication;
-
-/** A subscription and, once a publisher came, its first image. */
-typedef struct bw_aeron_subscription {
-    bw_aeron_log log;
-    int64_t registration_id;
-    int32_t stream_id;
-    uint8_t *position;
-} bw_aeron_subscription;
 
 /* ---------------------------------------------------------------- bytes of messages */
 
@@ -486,9 +496,47 @@ static inline bw_status bw_aeron_receive(bw_aeron *aeron, bw_error *error) {
     }
 }
 
+static inline void bw_aeron_log_close(bw_aeron_log *log) {
+    if (log->base != NULL) {
+        (void)munmap(log->base, log->length);
+        (void)close(log->descriptor);
+        log->base = NULL;
+    }
+}
+
+/** Keeps what the driver says about images of the subscription. */
+static inline void bw_aeron_note_image(bw_aeron *aeron) {
+    /* available: publication 0, session 8, stream 12, subscription 16, … unavailable: 0, subscription 8 */
+    bw_aeron_subscription *subscription = aeron->subscription;
+    const bool available = aeron->event_type == BW_AERON_ON_AVAILABLE_IMAGE;
+    if (subscription == NULL || aeron->event_length < 24 ||
+            bw_get_i64(aeron->event + (available ? 16 : 8)) != subscription->registration_id) {
+        return;
+    }
+    if (available) {
+        if (aeron->event_length <= (int32_t)sizeof aeron->image_event) {
+            memcpy(aeron->image_event, aeron->event, (size_t)aeron->event_length);
+            aeron->image_event_length = aeron->event_length;
+        }
+        return;
+    }
+    /* Its position counter will be somebody else's: never store there again. */
+    const int64_t image_id = bw_get_i64(aeron->event);
+    if (subscription->position_counter != NULL && subscription->image_id == image_id) {
+        subscription->position_counter = NULL;
+        bw_aeron_log_close(&subscription->log);
+    }
+    if (aeron->image_event_length != 0 && bw_get_i64(aeron->image_event) == image_id) {
+        aeron->image_event_length = 0;
+    }
+}
+
 /** One round of waiting: events, heartbeat, keep-alive. BW_AGAIN when no event came. */
 static inline bw_status bw_aeron_work(bw_aeron *aeron, bw_error *error) {
     const int64_t now_ns = bw_now_ns();
+    if (aeron->stop != NULL && aeron->stop(aeron->stop_context)) {
+        return bw_fail(error, BW_ERROR_INTERRUPTED, "stopped by the caller");
+    }
     bw_aeron_keepalive(aeron, now_ns);
     const bw_status alive = bw_aeron_check_driver(aeron, now_ns, error);
     if (alive != BW_OK) {
@@ -503,10 +551,8 @@ static inline bw_status bw_aeron_work(bw_aeron *aeron, bw_error *error) {
         return bw_fail(error, BW_ERROR_STARVED, "the media driver timed this client out: directory=%s; try again",
                 aeron->directory);
     }
-    if (aeron->event_type == BW_AERON_ON_AVAILABLE_IMAGE && aeron->image_event_length == 0 &&
-            aeron->event_length <= (int32_t)sizeof aeron->image_event) {
-        memcpy(aeron->image_event, aeron->event, (size_t)aeron->event_length);
-        aeron->image_event_length = aeron->event_length;
+    if (aeron->event_type == BW_AERON_ON_AVAILABLE_IMAGE || aeron->event_type == BW_AERON_ON_UNAVAILABLE_IMAGE) {
+        bw_aeron_note_image(aeron);
     }
     return BW_OK;
 }
@@ -562,14 +608,6 @@ static inline bw_status bw_aeron_await(
 
 /* ---------------------------------------------------------------- log buffers */
 
-static inline void bw_aeron_log_close(bw_aeron_log *log) {
-    if (log->base != NULL) {
-        (void)munmap(log->base, log->length);
-        (void)close(log->descriptor);
-        log->base = NULL;
-    }
-}
-
 /**
  * Makes sure that [offset, offset + length) of a log has memory behind it: log files are sparse, and
  * touching a hole of a full tmpfs would be SIGBUS.
@@ -613,10 +651,11 @@ static inline bw_status bw_aeron_log_open(
     while (begin > 0 && name[begin - 1] != '/') {
         --begin;
     }
+    char directory[BW_PATH_CAPACITY];
     char path[BW_PATH_CAPACITY];
-    const int length = snprintf(path, sizeof path, "%s/publications/%.*s", aeron->directory,
-            (int)(name_length - begin), (const char *)(name + begin));
-    if (length < 0 || (size_t)length >= sizeof path || name_length - begin < 1) {
+    if (begin == name_length || !bw_path_join(directory, sizeof directory, aeron->directory, "publications") ||
+            !bw_path_join_bytes(path, sizeof path, directory, (const char *)(name + begin),
+                    (size_t)(name_length - begin))) {
         return bw_fail(error, BW_ERROR_CORRUPT, "log buffer has no usable name: directory=%s", aeron->directory);
     }
     log->base = NULL;
@@ -844,6 +883,8 @@ static inline bw_status bw_aeron_add_subscription(bw_aeron *aeron, bw_aeron_subs
     memcpy(extra + 16, BW_AERON_CHANNEL, (size_t)channel_length);
     subscription->stream_id = stream_id;
     subscription->registration_id = bw_aeron_next_correlation_id(aeron);
+    aeron->subscription = subscription;
+    aeron->image_event_length = 0;
     bw_status status = bw_aeron_send(aeron, BW_AERON_ADD_SUBSCRIPTION, subscription->registration_id, extra,
             16 + channel_length, deadline_ns, error);
     if (status == BW_OK) {
@@ -854,25 +895,26 @@ static inline bw_status bw_aeron_add_subscription(bw_aeron *aeron, bw_aeron_subs
     return status;
 }
 
-/** Takes the image that was announced, if it is of this subscription; BW_AGAIN when none was. */
-static inline bw_status bw_aeron_take_image(
-        bw_aeron *aeron, bw_aeron_subscription *subscription, bw_error *error) {
-    /* correlation 0, session 8, stream 12, subscription 16, position counter 24, name 28, source */
+/** Takes the image that was announced, instead of the one before. */
+static inline bw_status bw_aeron_take_image(bw_aeron *aeron, bw_error *error) {
+    /* publication 0, session 8, stream 12, subscription 16, position counter 24, name 28, source */
+    bw_aeron_subscription *subscription = aeron->subscription;
     const uint8_t *event = aeron->image_event;
     const int32_t length = aeron->image_event_length;
     aeron->image_event_length = 0;
-    if (length < 24 || bw_get_i64(event + 16) != subscription->registration_id) {
-        return BW_AGAIN;
-    }
     const int32_t name_length = length >= 32 ? bw_get_i32(event + 28) : -1;
-    uint8_t *position = length >= 32 ? bw_aeron_counter(aeron, bw_get_i32(event + 24)) : NULL;
-    if (name_length < 1 || name_length > length - 32 || position == NULL) {
+    uint8_t *counter = length >= 32 ? bw_aeron_counter(aeron, bw_get_i32(event + 24)) : NULL;
+    if (name_length < 1 || name_length > length - 32 || counter == NULL) {
         return bw_fail(error, BW_ERROR_CORRUPT, "answer of the media driver is damaged: directory=%s",
                 aeron->directory);
     }
+    subscription->position_counter = NULL;
+    bw_aeron_log_close(&subscription->log);
     const bw_status status = bw_aeron_log_open(&subscription->log, aeron, event + 32, name_length, error);
     if (status == BW_OK) {
-        subscription->position = position;
+        subscription->image_id = bw_get_i64(event);
+        subscription->position_counter = counter;
+        subscription->position = bw_load_acquire_i64(counter);
     }
     return status;
 }
@@ -882,7 +924,7 @@ static inline bw_status bw_aeron_poll_image(bw_aeron_subscription *subscription,
         int32_t capacity, int32_t *length, bw_error *error) {
     const bw_aeron_log *log = &subscription->log;
     for (int frames = 0; frames < BW_AERON_PARTITIONS; ++frames) {
-        const int64_t position = bw_load_acquire_i64(subscription->position);
+        const int64_t position = subscription->position;
         const int32_t term_offset = (int32_t)(position & (log->term_length - 1));
         const int64_t term = (position >> log->shift) % BW_AERON_PARTITIONS * log->term_length;
         if (position < 0 || (position & (BW_AERON_FRAME_ALIGNMENT - 1)) != 0) {
@@ -905,7 +947,8 @@ static inline bw_status bw_aeron_poll_image(bw_aeron_subscription *subscription,
         const int64_t next = position + bw_align(frame_length, BW_AERON_FRAME_ALIGNMENT);
         const int type = frame[6] | frame[7] << 8;
         if (type == BW_AERON_FRAME_PADDING) {
-            bw_store_release_i64(subscription->position, next);
+            subscription->position = next;
+            bw_store_release_i64(subscription->position_counter, next);
             continue;
         }
         *length = frame_length - BW_AERON_FRAME_HEADER;
@@ -915,26 +958,31 @@ static inline bw_status bw_aeron_poll_image(bw_aeron_subscription *subscription,
                     type, frame[5], *length);
         }
         memcpy(message, frame + BW_AERON_FRAME_HEADER, (size_t)*length);
-        bw_store_release_i64(subscription->position, next);
+        subscription->position = next;
+        bw_store_release_i64(subscription->position_counter, next);
         return BW_OK;
     }
     return BW_AGAIN;
 }
 
-/** Waits for one message of at most `capacity` bytes on the first image of the subscription. */
+/** Waits for one message of at most `capacity` bytes on the newest image of the subscription. */
 static inline bw_status bw_aeron_poll_until(bw_aeron *aeron, bw_aeron_subscription *subscription,
         uint8_t *message, int32_t capacity, int32_t *length, int64_t deadline_ns, bw_error *error) {
     int rounds = 0;
     for (;;) {
         const bw_status work = bw_aeron_work(aeron, error);
-        if (work != BW_OK && work != BW_AGAIN) {
+        if (work == BW_OK) {
+            continue; /* all events first: one may take the image away */
+        }
+        if (work != BW_AGAIN) {
             return work;
         }
         bw_status status = BW_AGAIN;
-        if (subscription->position != NULL) {
+        if (subscription->position_counter != NULL) {
             status = bw_aeron_poll_image(subscription, message, capacity, length, error);
-        } else if (aeron->image_event_length != 0) {
-            status = bw_aeron_take_image(aeron, subscription, error);
+        }
+        if (status == BW_AGAIN && aeron->image_event_length != 0) {
+            status = bw_aeron_take_image(aeron, error);
             if (status == BW_OK) {
                 BW_STEP("image");
                 continue;
@@ -945,11 +993,9 @@ static inline bw_status bw_aeron_poll_until(bw_aeron *aeron, bw_aeron_subscripti
         }
         if (bw_now_ns() >= deadline_ns) {
             return bw_fail(error, BW_ERROR_STARVED, "no answer from the daemon: streamId=%d image=%s; try again",
-                    subscription->stream_id, subscription->position != NULL ? "yes" : "no");
+                    subscription->stream_id, subscription->position_counter != NULL ? "yes" : "no");
         }
-        if (work == BW_AGAIN) {
-            bw_aeron_idle(&rounds);
-        }
+        bw_aeron_idle(&rounds);
     }
 }
 
@@ -957,7 +1003,8 @@ static inline bw_status bw_aeron_poll_until(bw_aeron *aeron, bw_aeron_subscripti
 static inline bw_status bw_aeron_remove_subscription(
         bw_aeron *aeron, bw_aeron_subscription *subscription, int64_t deadline_ns, bw_error *error) {
     bw_aeron_log_close(&subscription->log);
-    subscription->position = NULL;
+    subscription->position_counter = NULL;
+    aeron->subscription = NULL;
     uint8_t extra[8];
     bw_put_i64(extra, subscription->registration_id);
     const int64_t correlation_id = bw_aeron_next_correlation_id(aeron);

@@ -244,10 +244,23 @@ static inline int64_t bw_align(int64_t value, int64_t alignment) {
     return (value + alignment - 1) & ~(alignment - 1);
 }
 
+/** `directory/name` into `path`, with `length` bytes of name; false when it does not fit. */
+static inline bool bw_path_join_bytes(
+        char *path, size_t capacity, const char *directory, const char *name, size_t length) {
+    const size_t used = strlen(directory);
+    if (used >= capacity || length >= capacity - used - 1) {
+        return false;
+    }
+    memcpy(path, directory, used);
+    path[used] = '/';
+    memcpy(path + used + 1, name, length);
+    path[used + 1 + length] = '\0';
+    return true;
+}
+
 /** `directory/name` into `path`; false when it does not fit. */
 static inline bool bw_path_join(char *path, size_t capacity, const char *directory, const char *name) {
-    const int length = snprintf(path, capacity, "%s/%s", directory, name);
-    return length > 0 && (size_t)length < capacity;
+    return bw_path_join_bytes(path, capacity, directory, name, strlen(name));
 }
 
 #endif
