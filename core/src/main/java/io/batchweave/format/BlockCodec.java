@@ -80,6 +80,7 @@ final class BlockCodec {
               .wrapAndApplyHeader(to, 0, header)
               .step(b.step())
               .keep(b.keep())
+              .view(b.view())
               .group(b.group())
               .sessionId(b.sessionId())
               .pinId(b.id())

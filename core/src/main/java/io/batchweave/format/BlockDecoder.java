@@ -130,7 +130,12 @@ final class BlockDecoder {
     PinDecoder decoder = new PinDecoder();
     decoder.wrap(bounds.buffer(), body, PinDecoder.BLOCK_LENGTH, VERSION);
     return new Block.Pin(
-        name("group"), name("sessionId"), name("id"), decoder.step(), decoder.keep());
+        name("group"),
+        name("sessionId"),
+        decoder.view(),
+        name("id"),
+        decoder.step(),
+        decoder.keep());
   }
 
   private Block operatorPin() {

@@ -243,7 +243,7 @@ public final class ObjectNames {
               b.sessionId(),
               b.base());
       case Block.EndSession b -> other("end", b.group(), b.sessionId(), b.base());
-      case Block.Pin b -> other("pin", b.group(), b.sessionId() + "." + b.id(), b.step());
+      case Block.Pin b -> other("pin", b.group(), b.view() + "." + b.id(), b.step());
       case Block.OperatorPin b -> other("hold", b.group(), b.id() + "." + b.step(), b.base());
       case Block.Unpin b -> other("unpin", b.group(), b.id(), b.base());
       case Block.Skip b -> other("skip", "stream", b.from() + "-" + b.to(), b.base());

@@ -78,6 +78,7 @@ final class Rules {
               name("group", b.group()),
               name("sessionId", b.sessionId()),
               name("id", b.id()),
+              notNegative("view", b.view()),
               notNegative("step", b.step()),
               positive("keep", b.keep()));
       case OperatorPin b ->

@@ -66,7 +66,7 @@ final class Samples {
         new Block.OpenSession("run7", "run7-0", 12, Block.Takeover.SUPERSEDE, 4),
         new Block.OpenSession("run7", "run7-1", 12, Block.Takeover.REFUSE, 5),
         new Block.EndSession("run7", "run7-0", 6),
-        new Block.Pin("run7", "run7-1", "ckpt-100", 100, 3),
+        new Block.Pin("run7", "run7-1", 11, "ckpt-100", 100, 3),
         new Block.OperatorPin("run7", "keep", 50, 7),
         new Block.Unpin("run7", "keep", 8),
         new Block.Skip(20, 22, 0),
