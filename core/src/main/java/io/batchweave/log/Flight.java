@@ -1,0 +1,122 @@
+package io.batchweave.log;
+
+import io.batchweave.store.StoreFailure;
+import io.batchweave.store.StoreResponse;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The requests of a follower that are not answered yet: how many may be, and when the next one may
+ * go out after trouble. A request that failed is forgotten here; whoever still wants the thing asks
+ * again.
+ */
+final class Flight {
+  /** Answers in a row that are not what was asked for, after which the follower gives up. */
+  static final int MAX_BAD_ANSWERS = 5;
+
+  /**
+   * One request on its way.
+   *
+   * @param ask what it is for
+   * @param evidence highest version known to exist when it was sent
+   * @param demand the newest call for the head when it was sent
+   */
+  record Sent(Ask ask, long evidence, long demand) {}
+
+  private final FollowPolicy policy;
+  private final Bits bits;
+  private final TreeMap<Long, Sent> sent;
+  private long nextId;
+  private int window;
+  private long backoffNs;
+  private long notBeforeNs;
+  private int badAnswers;
+  private @Nullable String trouble;
+
+  Flight(FollowPolicy policy, Bits bits) {
+    this.policy = policy;
+    this.bits = bits;
+    this.sent = new TreeMap<>();
+    this.window = policy.maxInFlight();
+  }
+
+  Flight(Flight other) {
+    this.policy = other.policy;
+    this.bits = other.bits.copy();
+    this.sent = new TreeMap<>(other.sent);
+    this.nextId = other.nextId;
+    this.window = other.window;
+    this.backoffNs = other.backoffNs;
+    this.notBeforeNs = other.notBeforeNs;
+    this.badAnswers = other.badAnswers;
+    this.trouble = other.trouble;
+  }
+
+  Bits bits() {
+    return bits;
+  }
+
+  boolean room(long nowNs) {
+    return nowNs >= notBeforeNs && sent.size() < window;
+  }
+
+  boolean has(Ask ask) {
+    for (Sent one : sent.values()) {
+      if (one.ask().equals(ask)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  long notBeforeNs() {
+    return notBeforeNs;
+  }
+
+  @Nullable String trouble() {
+    return trouble;
+  }
+
+  /** Notes a request and says under which id to send it. */
+  long send(Ask ask, long evidence, long demand) {
+    long id = nextId++;
+    sent.put(id, new Sent(ask, evidence, demand));
+    return id;
+  }
+
+  /** The request of an answer; null for an answer that nobody waits for. */
+  @Nullable Sent answered(long requestId) {
+    return sent.remove(requestId);
+  }
+
+  /** Lets answers that are still to come be ignored. */
+  void forgetAll() {
+    sent.clear();
+  }
+
+  void succeeded() {
+    backoffNs = 0;
+    badAnswers = 0;
+    trouble = null;
+    window = Math.min(policy.maxInFlight(), window + 1);
+  }
+
+  /** Slows down; false when there is no use in asking again. */
+  boolean failed(Ask ask, StoreResponse.Failed failed, long nowNs) {
+    trouble =
+        "key=" + ask.request().key() + " failure=" + failed.failure() + ": " + failed.detail();
+    badAnswers = failed.failure() == StoreFailure.BAD_ANSWER ? badAnswers + 1 : 0;
+    if (failed.failure() == StoreFailure.THROTTLED) {
+      window = Math.max(1, window / 2);
+    }
+    backoffNs = Math.min(policy.maxBackoffNs(), Math.max(policy.minBackoffNs(), 2 * backoffNs));
+    notBeforeNs = nowNs + backoffNs - bits.nextBelow(backoffNs / 4 + 1);
+    return failed.failure().retryable()
+        || (failed.failure() == StoreFailure.BAD_ANSWER && badAnswers < MAX_BAD_ANSWERS);
+  }
+
+  long fingerprint() {
+    return Fingerprint.of(
+        sent, nextId, window, backoffNs, notBeforeNs, badAnswers, bits.fingerprint());
+  }
+}

@@ -1,0 +1,78 @@
+package io.batchweave.log;
+
+/**
+ * How often a follower looks for a new version: about twice per version at the rate at which they
+ * come, slower when nothing does.
+ */
+final class Pace {
+  /** Hits in a row after which a follower is behind and does not wait. */
+  private static final int BEHIND_HITS = 3;
+
+  private static final long MAX_HINT_MILLIS = 10_000;
+
+  private final FollowPolicy policy;
+  private long intervalNs;
+  private long lastArrivalNs;
+  private long nextLookNs;
+  private int hits;
+
+  Pace(FollowPolicy policy) {
+    this.policy = policy;
+    this.intervalNs = policy.minPollNs();
+  }
+
+  Pace(Pace other) {
+    this.policy = other.policy;
+    this.intervalNs = other.intervalNs;
+    this.lastArrivalNs = other.lastArrivalNs;
+    this.nextLookNs = other.nextLookNs;
+    this.hits = other.hits;
+  }
+
+  /** Until versions arrive, their committers say how long it takes from one to the next. */
+  void hint(int paceMillis) {
+    if (lastArrivalNs != 0) {
+      return;
+    }
+    intervalNs = Math.clamp(paceMillis, 1, MAX_HINT_MILLIS) * 1_000_000L;
+  }
+
+  /** A look found a version. */
+  void hit(long nowNs, Bits bits) {
+    hits++;
+    if (lastArrivalNs != 0) {
+      intervalNs = (3 * intervalNs + (nowNs - lastArrivalNs)) / 4;
+    }
+    lastArrivalNs = nowNs;
+    nextLookNs = hits >= BEHIND_HITS ? nowNs : nowNs + waitNs(bits);
+  }
+
+  /** A look found nothing. */
+  void miss(long nowNs, Bits bits) {
+    hits = 0;
+    intervalNs = Math.max(intervalNs, lastArrivalNs == 0 ? 0 : nowNs - lastArrivalNs);
+    nextLookNs = nowNs + waitNs(bits);
+  }
+
+  /** A LIST said where the head is. */
+  void listed() {
+    hits = 0;
+  }
+
+  int hits() {
+    return hits;
+  }
+
+  long nextLookNs() {
+    return nextLookNs;
+  }
+
+  private long waitNs(Bits bits) {
+    long waitNs = Math.clamp(intervalNs / 2, policy.minPollNs(), policy.maxPollNs());
+    return waitNs - bits.nextBelow(waitNs / 8 + 1);
+  }
+
+  long fingerprint() {
+    return Fingerprint.of(intervalNs, lastArrivalNs, nextLookNs, hits);
+  }
+}
