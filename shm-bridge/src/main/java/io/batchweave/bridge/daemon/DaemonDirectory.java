@@ -1,0 +1,238 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.handshake.HandshakeProtocol;
+import io.batchweave.bridge.memory.FileAccess;
+import io.batchweave.bridge.memory.FutexWaiter;
+import io.batchweave.bridge.memory.LockProbe;
+import io.batchweave.bridge.memory.LockedMapping;
+import io.batchweave.bridge.memory.Mapping;
+import io.batchweave.bridge.memory.NativeMemory;
+import io.batchweave.bridge.memory.Protection;
+import io.batchweave.bridge.memory.SharedFile;
+import io.batchweave.bridge.ring.CloseReason;
+import io.batchweave.bridge.ring.ControlDescriptor;
+import io.batchweave.bridge.ring.RingAbi;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+
+/**
+ * The daemon directory, held by {@code daemon.lock} for as long as this is open. Opening removes
+ * what the daemon before left behind: nobody cleans up by hand.
+ */
+final class DaemonDirectory implements AutoCloseable {
+  static final int FILE_MODE = 0600;
+
+  private static final String DRAFT_NAME = RingAbi.DAEMON_JSON_NAME + ".new";
+
+  private final NativeMemory memory;
+  private final Path path;
+  private final LockedMapping lock;
+
+  private DaemonDirectory(NativeMemory memory, Path path, LockedMapping lock) {
+    this.memory = memory;
+    this.path = path;
+    this.lock = lock;
+  }
+
+  /**
+   * Takes the directory.
+   *
+   * @param memory the system
+   * @param path absolute; created with mode 0700 if absent
+   * @param lines told what was removed
+   * @throws BatchWeaveException {@link Kind#CONFIG} when another daemon holds it, or it is not ours
+   */
+  static DaemonDirectory open(NativeMemory memory, Path path, Consumer<String> lines) {
+    try {
+      Files.createDirectories(
+          path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      requireOwn(path);
+    } catch (IOException e) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "the daemon directory cannot be used: --dir=" + path + " (" + e.getMessage() + ")",
+          e);
+    }
+    LockedMapping lock =
+        LockedMapping.open(
+            memory, path.resolve(RingAbi.DAEMON_LOCK_NAME), RingAbi.DAEMON_LOCK_LENGTH, FILE_MODE);
+    if (lock == null) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "another daemon serves this directory: --dir="
+              + path
+              + "; one daemon serves any number of streams, or choose another --dir");
+    }
+    DaemonDirectory directory = new DaemonDirectory(memory, path, lock);
+    try {
+      directory.removeLeftovers(lines);
+      return directory;
+    } catch (RuntimeException | IOException e) {
+      lock.close();
+      throw e instanceof RuntimeException unchecked
+          ? unchecked
+          : new UncheckedIOException((IOException) e);
+    }
+  }
+
+  private static void requireOwn(Path path) throws IOException {
+    Object owner = Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+    Object self = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+    if (!owner.equals(self) || !Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "the daemon directory is not this user's own: --dir="
+              + path
+              + " owner="
+              + owner
+              + " user="
+              + self
+              + "; choose another");
+    }
+  }
+
+  /** The directory. */
+  Path path() {
+    return path;
+  }
+
+  /** A file in it. */
+  Path file(String name) {
+    return path.resolve(name);
+  }
+
+  private void removeLeftovers(Consumer<String> lines) throws IOException {
+    List<Path> files = new ArrayList<>();
+    try (Stream<Path> listed = Files.list(path)) {
+      listed.forEach(files::add);
+    }
+    long removedBytes = 0;
+    int removed = 0;
+    for (Path file : files) {
+      if (!isOurs(file) || (RingAbi.readerOfName(file) != null && isLocked(file))) {
+        continue;
+      }
+      if (RingAbi.ringOfControlName(file) >= 0) {
+        closeGeneration(file);
+      }
+      removedBytes += lengthOf(file);
+      removed++;
+      delete(file);
+    }
+    if (removed > 0) {
+      lines.accept(
+          "removed what an earlier daemon left: files=" + removed + " bytes=" + removedBytes);
+    }
+  }
+
+  /** Whether a daemon made it; anything else in the directory is somebody's and stays. */
+  private static boolean isOurs(Path file) {
+    String name = String.valueOf(file.getFileName());
+    return name.equals(RingAbi.DAEMON_JSON_NAME)
+        || name.equals(DRAFT_NAME)
+        || name.equals(RingAbi.DOORBELL_NAME)
+        || name.equals(HandshakeProtocol.AERON_DIRECTORY)
+        || RingAbi.ringOfDataName(file) >= 0
+        || RingAbi.ringOfControlName(file) >= 0
+        || RingAbi.readerOfName(file) != null;
+  }
+
+  private boolean isLocked(Path file) {
+    LockProbe probe = LockProbe.open(memory, file);
+    if (probe == null) {
+      return false;
+    }
+    try (probe) {
+      return probe.isLocked();
+    }
+  }
+
+  /**
+   * Tells ranks that still wait on a generation of the daemon before: they would not notice that
+   * its lock has changed hands.
+   */
+  private void closeGeneration(Path file) {
+    try (SharedFile control = memory.open(file, FileAccess.READ_WRITE)) {
+      if (control.lengthBytes() < ControlDescriptor.fileLength(RingAbi.MIN_DESCRIPTORS, 0)) {
+        return;
+      }
+      try (Mapping mapping = control.map(control.lengthBytes(), Protection.READ_WRITE);
+          FutexWaiter waker = memory.newWaiter()) {
+        ControlDescriptor.stateStoreRelease(
+            mapping.segment(), ControlDescriptor.closedWord(CloseReason.DAEMON_RESTART));
+        ControlDescriptor.wakeIncrementRelease(mapping.segment());
+        waker.wakeAll(mapping.segment(), ControlDescriptor.WAKE_OFFSET);
+      }
+    }
+  }
+
+  private static long lengthOf(Path file) throws IOException {
+    if (!Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+      return Files.size(file);
+    }
+    long sum = 0;
+    try (Stream<Path> tree = Files.walk(file)) {
+      for (Path inside : (Iterable<Path>) tree::iterator) {
+        if (Files.isRegularFile(inside, LinkOption.NOFOLLOW_LINKS)) {
+          sum += Files.size(inside);
+        }
+      }
+    }
+    return sum;
+  }
+
+  private static void delete(Path file) throws IOException {
+    if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+      List<Path> inside = new ArrayList<>();
+      try (Stream<Path> listed = Files.list(file)) {
+        listed.forEach(inside::add);
+      }
+      for (Path path : inside) {
+        delete(path);
+      }
+    }
+    Files.deleteIfExists(file);
+  }
+
+  /** Where Aeron's driver lives. */
+  Path aeronDirectory() {
+    return path.resolve(HandshakeProtocol.AERON_DIRECTORY);
+  }
+
+  /** Replaces {@code daemon.json}. */
+  void publish(String json) {
+    Path target = path.resolve(RingAbi.DAEMON_JSON_NAME);
+    Path draft = path.resolve(DRAFT_NAME);
+    try {
+      Files.writeString(draft, json, StandardCharsets.UTF_8);
+      Files.move(
+          draft, target, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Removes everything but the lock and the files of living ranks, and gives the lock back. */
+  @Override
+  public void close() {
+    try {
+      removeLeftovers(line -> {});
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } finally {
+      lock.close();
+    }
+  }
+}

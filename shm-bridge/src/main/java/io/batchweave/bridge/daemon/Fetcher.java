@@ -1,0 +1,369 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.log.Bits;
+import io.batchweave.read.SlicePlan;
+import io.batchweave.store.ByteRange;
+import io.batchweave.store.StoreException;
+import io.batchweave.store.StoreFailure;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
+import org.agrona.concurrent.NanoClock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads regions from their stores straight into the rings, at most so many requests at a time, in
+ * the order in which they were asked for.
+ *
+ * <p>After each request the bytes are read back through the mapping and compared with the
+ * manifest's checksums, on a checking thread. Wrong bytes and short answers are fetched again, a
+ * bounded number of times; passing trouble is tried for ever, ever more slowly. Owned by the
+ * agent's thread; only completions come from others, through a queue.
+ */
+final class Fetcher implements AutoCloseable {
+  private static final long MIN_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(50);
+  private static final long MAX_PAUSE_NS = TimeUnit.SECONDS.toNanos(5);
+  private static final int CHECKING_THREADS = 2;
+
+  /**
+   * How it behaves.
+   *
+   * @param concurrentFetches requests in flight
+   * @param fetchAttempts how often wrong bytes are fetched
+   * @param onCorrupt what becomes of a region whose bytes stay wrong
+   * @param seed of the spacing of retries
+   */
+  record Settings(
+      int concurrentFetches, int fetchAttempts, DaemonContext.OnCorrupt onCorrupt, long seed) {}
+
+  private final Settings settings;
+  private final NanoClock clock;
+  private final DaemonMetrics metrics;
+  private final ManyToOneConcurrentLinkedQueue<Runnable> completions =
+      new ManyToOneConcurrentLinkedQueue<>();
+  private final ArrayDeque<PartFetch> waiting = new ArrayDeque<>();
+  private final List<PartFetch> paused = new ArrayList<>();
+  private final Map<RegionFetch, List<PartFetch>> running = new HashMap<>();
+  private final ExecutorService checking =
+      Executors.newFixedThreadPool(
+          CHECKING_THREADS, Thread.ofPlatform().daemon().name("batchweave-check-", 0).factory());
+  private final Bits bits;
+  private int inFlight;
+
+  Fetcher(Settings settings, NanoClock clock, DaemonMetrics metrics) {
+    this.settings = settings;
+    this.clock = clock;
+    this.bits = new Bits(settings.seed());
+    this.metrics = metrics;
+  }
+
+  /** Begins; the listener is told the end from {@link #doWork}. */
+  void start(RegionFetch fetch) {
+    running.put(fetch, new ArrayList<>());
+    for (RegionPlan.Part part : fetch.plan().parts()) {
+      waiting.add(new PartFetch(fetch, part));
+    }
+    if (fetch.plan().parts().isEmpty()) {
+      completions.add(() -> finishIfDone(fetch));
+    }
+  }
+
+  /** Asks a fetch to give up; its listener is told when nothing writes any more. */
+  void cancel(RegionFetch fetch) {
+    fetch.cancel();
+    stop(fetch);
+    completions.add(() -> finishIfDone(fetch));
+  }
+
+  /** Requests that may be writing. */
+  int inFlight() {
+    return inFlight;
+  }
+
+  /** Brings answers to their regions and starts what may start. */
+  int doWork() {
+    int work = 0;
+    for (@Nullable Runnable next = completions.poll(); next != null; next = completions.poll()) {
+      next.run();
+      work++;
+    }
+    if (!paused.isEmpty()) {
+      long now = clock.nanoTime();
+      for (int i = paused.size() - 1; i >= 0; i--) {
+        PartFetch part = paused.get(i);
+        if (part.region.isStopping()) {
+          paused.remove(i);
+        } else if (now - part.resumeAtNs >= 0) {
+          paused.remove(i);
+          waiting.addFirst(part);
+          work++;
+        }
+      }
+    }
+    while (inFlight < settings.concurrentFetches()) {
+      PartFetch part = waiting.poll();
+      if (part == null) {
+        break;
+      }
+      if (!part.region.isStopping()) {
+        part.send();
+        work++;
+      }
+    }
+    return work;
+  }
+
+  private void stop(RegionFetch fetch) {
+    List<PartFetch> parts = running.get(fetch);
+    if (parts != null) {
+      parts.forEach(PartFetch::cancel);
+    }
+  }
+
+  private void finishIfDone(RegionFetch fetch) {
+    if (fetch.isDone() && running.remove(fetch) != null) {
+      if (fetch.isStopping()) {
+        metrics.fetchesCancelled.increment();
+      }
+      fetch.report();
+    }
+  }
+
+  /** Waits until nothing writes any more; whatever is running is cancelled. Tells no listener. */
+  @Override
+  public void close() {
+    waiting.clear();
+    paused.clear();
+    running.keySet().forEach(RegionFetch::cancel);
+    running.values().forEach(parts -> parts.forEach(PartFetch::cancel));
+    running.values().forEach(parts -> parts.forEach(PartFetch::join));
+    checking.shutdownNow();
+    try {
+      checking.awaitTermination(1, TimeUnit.MINUTES);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    running.clear();
+  }
+
+  /** One request of a region, sent as often as needed. */
+  private final class PartFetch {
+    private final RegionFetch region;
+    private final RegionPlan.Part part;
+    private @Nullable CompletableFuture<Long> request;
+    private int attempts;
+    private int badAnswers;
+    private long sentAtNs;
+    private long resumeAtNs;
+
+    PartFetch(RegionFetch region, RegionPlan.Part part) {
+      this.region = region;
+      this.part = part;
+    }
+
+    void send() {
+      attempts++;
+      sentAtNs = clock.nanoTime();
+      region.onPartStarted();
+      inFlight++;
+      List<PartFetch> siblings = running.get(region);
+      if (siblings != null) {
+        siblings.add(this);
+      }
+      RegionFetch.Target target = region.target();
+      CompletableFuture<Long> sent;
+      try {
+        sent =
+            region
+                .store()
+                .getInto(
+                    region.plan().key(),
+                    part.range().bytes(),
+                    target.file(),
+                    target.position() + part.offset());
+      } catch (RuntimeException refused) {
+        sent = CompletableFuture.failedFuture(refused);
+      }
+      request = sent;
+      var _ = sent.whenComplete(this::onAnswer);
+    }
+
+    void cancel() {
+      CompletableFuture<Long> sent = request;
+      if (sent != null) {
+        sent.cancel(false);
+      }
+    }
+
+    void join() {
+      CompletableFuture<Long> sent = request;
+      if (sent != null) {
+        sent.handle((written, failed) -> 0).join();
+      }
+    }
+
+    /** On a thread of the store. */
+    private void onAnswer(@Nullable Long written, @Nullable Throwable failed) {
+      if (failed != null) {
+        completions.add(() -> onFailed(failed));
+        return;
+      }
+      try {
+        checking.execute(() -> check(written == null ? 0 : written));
+      } catch (RejectedExecutionException closing) {
+        completions.add(() -> onFailed(closing));
+      }
+    }
+
+    /** On a checking thread. */
+    private void check(long written) {
+      Runnable result;
+      try {
+        ByteRange range = part.range().bytes();
+        String wrong =
+            written == range.lengthBytes()
+                ? firstWrongSlice()
+                : "length=" + written + " expected=" + range.lengthBytes();
+        result = wrong.isEmpty() ? this::onGood : () -> onBad(wrong, true);
+      } catch (RuntimeException | InternalError unreadable) {
+        // An InternalError is how a mapping says that its file was cut short.
+        result = () -> onFailed(unreadable);
+      }
+      completions.add(result);
+    }
+
+    private String firstWrongSlice() {
+      RegionFetch.Target target = region.target();
+      for (SlicePlan.PlannedSlice slice : part.range().slices()) {
+        long position = target.position() + part.offset() + slice.offsetInRange();
+        int found =
+            MappedChecksum.crc32c(
+                target.mapping().segment(), position, slice.entry().lengthBytes());
+        if (found != slice.entry().crc32c()) {
+          return "slice dp="
+              + slice.dp()
+              + " cp="
+              + slice.cp()
+              + " crc32c="
+              + Integer.toHexString(found)
+              + " expected="
+              + Integer.toHexString(slice.entry().crc32c());
+        }
+      }
+      return "";
+    }
+
+    private void rest() {
+      inFlight--;
+      region.onPartStopped();
+      request = null;
+      List<PartFetch> siblings = running.get(region);
+      if (siblings != null) {
+        siblings.remove(this);
+      }
+      metrics.fetches.increment();
+      metrics.fetchNanos.add(clock.nanoTime() - sentAtNs);
+    }
+
+    private void onGood() {
+      rest();
+      metrics.bytesFetched.add(part.range().bytes().lengthBytes());
+      region.onPartFetched();
+      finishIfDone(region);
+    }
+
+    private void onBad(String wrong, boolean checksum) {
+      rest();
+      if (checksum) {
+        metrics.checksumFailures.increment();
+      }
+      badAnswers++;
+      String text = "wrong bytes: " + describe() + " " + wrong;
+      if (!region.isStopping()) {
+        if (badAnswers >= settings.fetchAttempts()
+            && settings.onCorrupt() == DaemonContext.OnCorrupt.FAIL) {
+          end(new FetchFailure(Kind.CORRUPT, text + "; repair the object or skip the step"));
+        } else {
+          retry(text, badAnswers < settings.fetchAttempts() ? 0 : pauseNs());
+        }
+      }
+      finishIfDone(region);
+    }
+
+    private void onFailed(Throwable failed) {
+      Throwable cause =
+          failed instanceof CompletionException && failed.getCause() != null
+              ? failed.getCause()
+              : failed;
+      if (cause instanceof StoreException answer && isBadAnswer(answer.failure())) {
+        onBad(String.valueOf(answer.getMessage()), false);
+        return;
+      }
+      rest();
+      metrics.fetchFailures.increment();
+      if (!region.isStopping()) {
+        String text = describe() + ": " + cause.getMessage();
+        if (cause instanceof StoreException answer && !answer.failure().retryable()) {
+          end(new FetchFailure(kindOf(answer), text));
+        } else {
+          retry(text, pauseNs());
+        }
+      }
+      finishIfDone(region);
+    }
+
+    private void retry(String text, long pauseNs) {
+      metrics.refetches.increment();
+      region.trouble(text);
+      if (pauseNs == 0) {
+        waiting.addFirst(this);
+      } else {
+        resumeAtNs = clock.nanoTime() + pauseNs;
+        paused.add(this);
+      }
+    }
+
+    private void end(FetchFailure failure) {
+      region.fail(failure);
+      stop(region);
+    }
+
+    private long pauseNs() {
+      long longest = Math.min(MAX_PAUSE_NS, MIN_PAUSE_NS << Math.min(attempts - 1, 7));
+      // Spread, so that a thousand nodes do not come back to a store all at once.
+      return longest / 2 + bits.nextBelow(longest / 2);
+    }
+
+    private String describe() {
+      ByteRange range = part.range().bytes();
+      return "step="
+          + region.plan().step()
+          + " key="
+          + region.plan().key()
+          + " offset="
+          + range.offset()
+          + " length="
+          + range.lengthBytes()
+          + " attempts="
+          + attempts;
+    }
+  }
+
+  private static boolean isBadAnswer(StoreFailure failure) {
+    return failure == StoreFailure.BAD_ANSWER || failure == StoreFailure.RANGE;
+  }
+
+  private static Kind kindOf(StoreException answer) {
+    return answer.failure() == StoreFailure.NOT_FOUND ? Kind.CORRUPT : answer.kind();
+  }
+}

@@ -1,0 +1,108 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.Bytes;
+import io.batchweave.bridge.handshake.Answer.Refused;
+import io.batchweave.bridge.handshake.Hello;
+import io.batchweave.bridge.handshake.RefusalCode;
+import io.batchweave.bridge.ring.RingAbi;
+import io.batchweave.format.Grid;
+import io.batchweave.format.Limits;
+import io.batchweave.format.StreamDescriptor;
+import io.batchweave.read.SlicePlan;
+import io.batchweave.read.Token;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** What can be said about a Hello without looking at any ring. Every value in it is the peer's. */
+final class HelloCheck {
+  private static final int MAX_LOCAL_READERS = 4_096;
+  private static final Pattern READER_NAME = Pattern.compile("[0-9a-f]{32}\\.reader");
+
+  private HelloCheck() {}
+
+  /** Why the Hello itself is wrong; null if it is not. */
+  static @Nullable Refused form(Hello hello) {
+    if (hello.abi() != RingAbi.VERSION) {
+      return new Refused(
+          RefusalCode.ABI_MISMATCH,
+          "shared-memory ABI of client and daemon differ: client="
+              + hello.abi()
+              + " daemon="
+              + RingAbi.VERSION
+              + "; install one version on this node");
+    }
+    Hello.RankShape shape = hello.shape();
+    if (!Limits.NAME_PATTERN.matcher(hello.group()).matches()) {
+      return malformed("group", hello.group(), "use 1 to 64 characters of a-z, 0-9 and -");
+    }
+    if (!Limits.NAME_PATTERN.matcher(hello.session()).matches()) {
+      return malformed("session", hello.session(), "use 1 to 64 characters of a-z, 0-9 and -");
+    }
+    if (!isPlace(shape.dp(), shape.dpSize()) || !isPlace(shape.cp(), shape.cpSize())) {
+      return malformed("coordinate", hello.describe(), "0 <= dp < dpSize and 0 <= cp < cpSize");
+    }
+    if ((long) shape.dpSize() * shape.cpSize() > Limits.SLICES) {
+      return malformed("sizes", hello.describe(), "dpSize*cpSize is at most " + Limits.SLICES);
+    }
+    if (shape.localReaders() < 1 || shape.localReaders() > MAX_LOCAL_READERS) {
+      return malformed(
+          "localReaders", Integer.toString(shape.localReaders()), "1 to " + MAX_LOCAL_READERS);
+    }
+    if (hello.nextStep() < Hello.NO_STEP) {
+      return malformed("nextStep", Long.toString(hello.nextStep()), "-1 or a step");
+    }
+    // Names are joined to the daemon directory: anything but the one pattern could leave it.
+    if (!isReaderName(hello.readerFile())) {
+      return malformed("readerFile", hello.readerFile(), "<32 hex digits>.reader");
+    }
+    if (!hello.previousReaderFile().isEmpty() && !isReaderName(hello.previousReaderFile())) {
+      return malformed("previousReaderFile", hello.previousReaderFile(), "<32 hex digits>.reader");
+    }
+    return null;
+  }
+
+  private static boolean isPlace(int index, int size) {
+    return size >= 1 && index >= 0 && index < size;
+  }
+
+  private static boolean isReaderName(String name) {
+    return READER_NAME.matcher(name).matches();
+  }
+
+  private static Refused malformed(String field, String value, String remedy) {
+    return new Refused(
+        RefusalCode.MALFORMED, "bad Hello: " + field + "=" + value + "; expected " + remedy);
+  }
+
+  /** Why the rank cannot read this stream; null if it can. */
+  static @Nullable Refused stream(Hello hello, StreamDescriptor descriptor) {
+    try {
+      SlicePlan.requireReadable(descriptor.grid(), grid(hello));
+    } catch (BatchWeaveException e) {
+      return new Refused(RefusalCode.GRID_MISMATCH, e.getMessage() + " (" + hello.describe() + ")");
+    }
+    if (hello.token().length() > 0) {
+      try {
+        Token.decode(hello.token()).requireStream(descriptor.streamId());
+      } catch (BatchWeaveException e) {
+        return new Refused(RefusalCode.TOKEN_OF_OTHER_STREAM, String.valueOf(e.getMessage()));
+      }
+    }
+    return null;
+  }
+
+  /** The grid of the training job. */
+  static Grid grid(Hello hello) {
+    return new Grid(hello.shape().dpSize(), hello.shape().cpSize());
+  }
+
+  /** The step a checked Hello asks for; {@code otherwise} when it names none. */
+  static long wantedStep(Hello hello, long otherwise) {
+    if (hello.nextStep() != Hello.NO_STEP) {
+      return hello.nextStep();
+    }
+    Bytes token = hello.token();
+    return token.length() == 0 ? otherwise : Token.decode(token).nextStep();
+  }
+}

@@ -1,0 +1,115 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.bridge.memory.Mapping;
+import io.batchweave.store.ObjectStore;
+import java.nio.file.Path;
+
+/**
+ * The fetch of one step's region: all its parts, each read in place, checked and read again where
+ * that is worth a try. Belongs to the {@link Fetcher} that runs it.
+ */
+final class RegionFetch {
+  /**
+   * Where the bytes go.
+   *
+   * @param file the ring's data file
+   * @param mapping the same, mapped
+   * @param position first byte of the region in it
+   */
+  record Target(Path file, Mapping mapping, long position) {}
+
+  /** Told, on the agent's thread, how a fetch ended; exactly one method is called, once. */
+  interface Listener {
+    /** Every byte is in place and checked. */
+    void onFetched(RegionFetch fetch);
+
+    /** It will not succeed; nothing writes to the region any more. */
+    void onFailed(RegionFetch fetch, FetchFailure failure);
+
+    /** It was cancelled; nothing writes to the region any more. */
+    void onStopped(RegionFetch fetch);
+  }
+
+  private final ObjectStore store;
+  private final RegionPlan plan;
+  private final Target target;
+  private final Listener listener;
+  private int partsLeft;
+  private int partsRunning;
+  private boolean cancelled;
+  private FetchFailure failure = FetchFailure.NONE;
+  private String trouble = "";
+
+  RegionFetch(ObjectStore store, RegionPlan plan, Target target, Listener listener) {
+    this.store = store;
+    this.plan = plan;
+    this.target = target;
+    this.listener = listener;
+    this.partsLeft = plan.parts().size();
+  }
+
+  ObjectStore store() {
+    return store;
+  }
+
+  RegionPlan plan() {
+    return plan;
+  }
+
+  Target target() {
+    return target;
+  }
+
+  /** What keeps it from succeeding just now; empty if nothing does. */
+  String trouble() {
+    return trouble;
+  }
+
+  void trouble(String text) {
+    trouble = text;
+  }
+
+  /** Whether no further request may start. */
+  boolean isStopping() {
+    return cancelled || !failure.equals(FetchFailure.NONE);
+  }
+
+  void cancel() {
+    cancelled = true;
+  }
+
+  void fail(FetchFailure cause) {
+    if (failure.equals(FetchFailure.NONE)) {
+      failure = cause;
+    }
+  }
+
+  void onPartStarted() {
+    partsRunning++;
+  }
+
+  void onPartStopped() {
+    partsRunning--;
+  }
+
+  void onPartFetched() {
+    partsLeft--;
+    trouble = "";
+  }
+
+  /** Whether it came to its end. */
+  boolean isDone() {
+    return partsRunning == 0 && (partsLeft == 0 || isStopping());
+  }
+
+  /** Tells how it ended. */
+  void report() {
+    if (cancelled) {
+      listener.onStopped(this);
+    } else if (!failure.equals(FetchFailure.NONE)) {
+      listener.onFailed(this, failure);
+    } else {
+      listener.onFetched(this);
+    }
+  }
+}

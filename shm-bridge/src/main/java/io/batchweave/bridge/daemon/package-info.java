@@ -1,0 +1,2 @@
+/** The node daemon. */
+package io.batchweave.bridge.daemon;
