@@ -1,0 +1,204 @@
+"""BatchWeave for PyTorch: :class:`StepLoader`, an iterable of dicts of tensors.
+
+::
+
+    loader = StepLoader("s3://bucket/run", group="pretrain")
+    for batch in loader:                     # {"tokens": tensor, ...}, memory of the ring itself
+        train(batch)
+        if time_for_a_checkpoint:
+            torch.save({"model": ..., "data": loader.state_dict()}, path)
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterator, Optional
+
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
+
+from . import _token
+from .errors import CorruptSlice, NotSupported, Refused
+from .reader import Reader, Step
+
+__all__ = ["StepLoader"]
+
+_COMBINE = ("cat", "list")
+
+
+class StepLoader(IterableDataset):
+    """The steps of a stream as ``dict[str, torch.Tensor]``, without a copy.
+
+    Each tensor lies in the ring and is row-major, in host memory. The step's memory is used again
+    when its last tensor, view, storage or autograd holder is gone, whatever thread that happens on.
+    An in-place edit (``labels[mask] = -100``) stays in this process. A ``numpy`` alias or a raw
+    pointer of a tensor does not follow when torch moves that tensor's storage (sending it to
+    another process does): take ``views="copy"`` where that happens.
+
+    Attaches on first use, so a loader can be made before the process group and sent, unused, to
+    another process. ``DataLoader(loader, batch_size=None, num_workers=0)`` works as it is; one
+    worker works, but every tensor is copied on its way out of it; more are refused, because each
+    would read every step.
+
+    Args:
+        stream: URL of the stream, or its name in the daemon's ``daemon.json``.
+        combine: what a rank does with several slices of a step, which it has when the job's
+            data-parallel size is smaller than the stream's: ``"cat"`` joins the tensors of one name
+            along their first dimension (a copy), ``"list"`` gives lists of tensors.
+        **options: as for :func:`batchweave.attach`.
+
+    Threading: one thread at a time.
+    """
+
+    def __init__(self, stream: str, *, combine: str = "cat", **options: Any) -> None:
+        super().__init__()
+        if combine not in _COMBINE:
+            raise Refused(f"combine is one of {_COMBINE}: {combine=}", stream=stream)
+        self.stream = stream
+        self._combine = combine
+        self._options = dict(options)
+        self._reader: Optional[Reader] = None
+        self._process: Optional[int] = None
+        self._resume: Optional[_token.Token] = None
+        self._session_known = False
+
+    def __iter__(self) -> Iterator[dict]:
+        """Goes on at the current position; ends where the stream was sealed.
+
+        Raises:
+            NotSupported: more than one DataLoader worker.
+            Refused: this loader is attached in another process.
+            BatchWeaveError: as :meth:`batchweave.Reader.next` says.
+        """
+        self._attached()
+        return self
+
+    def __next__(self) -> dict:
+        step = self._attached().next()
+        if step is None:
+            raise StopIteration
+        return self._batch(step)
+
+    def _batch(self, step: Step) -> dict:
+        parts = [
+            {name: torch.from_dlpack(c) for name, c in part.capsules().items()}
+            for part in step.slices
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        names = parts[0].keys()
+        if any(part.keys() != names for part in parts):
+            raise CorruptSlice(
+                "the slices of one rank hold tensors of different names",
+                stream=self.stream,
+                step=step.step,
+            )
+        lists = {name: [part[name] for part in parts] for name in names}
+        if self._combine == "list":
+            return lists
+        return {
+            name: torch.cat(tensors) if tensors[0].dim() else torch.stack(tensors)
+            for name, tensors in lists.items()
+        }
+
+    def _attached(self) -> Reader:
+        if self._reader is not None:
+            if self._process != os.getpid():
+                raise Refused(
+                    "this loader is attached in another process: use num_workers=0, or close() it "
+                    "before workers start",
+                    stream=self.stream,
+                    code="FORKED",
+                )
+            return self._reader
+        worker = get_worker_info()
+        if worker is not None and worker.num_workers > 1:
+            raise NotSupported(
+                f"num_workers={worker.num_workers} would read every step that many times: use "
+                "num_workers=0, nothing is copied or decoded here",
+                stream=self.stream,
+            )
+        options = dict(self._options)
+        if self._resume is not None:
+            if self._session_known:
+                options["next_step"] = self._resume.next_step
+            else:
+                options["token"] = self._resume.encode()
+        self._reader = Reader(self.stream, **options)
+        self._process = os.getpid()
+        self._session_known = True
+        if "session" not in options:
+            self._options["session"] = self._reader.launch.session
+        return self._reader
+
+    @property
+    def reader(self) -> Reader:
+        """The attachment; attaches if there is none. Its ``next_step`` is what is served next."""
+        return self._attached()
+
+    def state_dict(self) -> dict:
+        """The position behind the last batch that was handed out.
+
+        The same on all ranks; prefetching does not change it. ``{"token": text}``, at most 256
+        characters.
+
+        Raises:
+            Refused: nothing was read yet, so the position is not known here. With a DataLoader
+                worker only ``torchdata.stateful_dataloader.StatefulDataLoader`` knows it.
+        """
+        if self._reader is not None and self._process == os.getpid():
+            return {"token": self._reader.token.hex()}
+        if self._resume is not None:
+            return {"token": self._resume.encode().hex()}
+        if get_worker_info() is not None:
+            return {"token": None}
+        raise Refused(
+            "the position is not known before the first batch (with a DataLoader worker: use "
+            "torchdata's StatefulDataLoader)",
+            stream=self.stream,
+            code="NOT_ATTACHED",
+        )
+
+    def load_state_dict(self, state: dict) -> None:
+        """Goes on from a position that :meth:`state_dict` gave.
+
+        Checked against the stream when the loader attaches, on first use; ``reader.next_step`` then
+        says what will be served.
+
+        Raises:
+            Refused: it is no position, or is damaged.
+        """
+        text = state.get("token")
+        if text is None:
+            resume = None
+        else:
+            try:
+                data = bytes.fromhex(text)
+            except (TypeError, ValueError):
+                raise Refused("not a BatchWeave token", stream=self.stream, code="TOKEN") from None
+            resume = _token.decode(data)
+        self.close()
+        self._resume = resume
+
+    def close(self) -> None:
+        """Detaches; tensors that are still held stay readable. The position is kept."""
+        reader, self._reader = self._reader, None
+        if reader is not None and self._process == os.getpid():
+            self._resume = _token.decode(reader.token)
+            reader.close()
+
+    def __enter__(self) -> StepLoader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict:
+        if self._reader is not None:
+            raise Refused(
+                "an attached loader cannot be sent to another process: use num_workers=0, or "
+                "close() it first",
+                stream=self.stream,
+                code="ATTACHED",
+            )
+        return self.__dict__.copy()

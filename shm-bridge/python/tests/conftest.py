@@ -1,0 +1,93 @@
+"""What the tests share: the probe extension, and places."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+from types import ModuleType
+
+import pytest
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent
+REPOSITORY = PACKAGE.parent.parent
+HEADERS = REPOSITORY / "native-include"
+STRICT = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-fvisibility=hidden", "-D_GNU_SOURCE"]
+
+
+def compiler() -> list:
+    """The C compiler of this environment, as the head of a command."""
+    return os.environ.get("CC", "cc").split()
+
+
+def compile_extension(target: pathlib.Path, *sources: pathlib.Path) -> None:
+    """Compiles a stable-ABI extension from our sources, warnings refused."""
+    command = [
+        *compiler(),
+        *STRICT,
+        "-g",
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-DPy_LIMITED_API=0x030B0000",
+        f"-I{sysconfig.get_paths()['include']}",
+        f"-I{HEADERS}",
+        f"-I{PACKAGE / 'native'}",
+        *map(str, sources),
+        "-o",
+        str(target),
+        "-lpthread",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="session")
+def probe_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """The probe extension, compiled: slices of our own instead of a ring's."""
+    target = tmp_path_factory.mktemp("probe") / "batchweave_probe.abi3.so"
+    native = PACKAGE / "native"
+    compile_extension(
+        target, PACKAGE / "tests/native/probe.c", native / "slices.c", native / "lease.c"
+    )
+    return target
+
+
+@pytest.fixture(scope="session")
+def probe(probe_file: pathlib.Path) -> ModuleType:
+    """The probe extension, imported."""
+    spec = importlib.util.spec_from_file_location("batchweave_probe", probe_file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["batchweave_probe"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+class Held:
+    """How many leases the probe has given since the test began, and how many ended."""
+
+    def __init__(self, probe: ModuleType) -> None:
+        self._probe = probe
+        self._taken, self._released, self._inert = probe.counts()
+
+    @property
+    def taken(self) -> int:
+        return self._probe.counts()[0] - self._taken
+
+    @property
+    def released(self) -> int:
+        return self._probe.counts()[1] - self._released
+
+    @property
+    def inert(self) -> int:
+        return self._probe.counts()[2] - self._inert
+
+
+@pytest.fixture
+def held(probe: ModuleType) -> Held:
+    """Counts of this test's leases."""
+    return Held(probe)
