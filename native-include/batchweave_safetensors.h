@@ -9,7 +9,7 @@
  *    "name": {"dtype": "I32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
  *
  * The rules are those of the public library, with these differences, all on the strict side: the
- * header begins with '{'; a name occurs once; the limits below; only the types below; the sizes
+ * header begins with '{'; a name occurs once; the limits below; only whole-byte types; the sizes
  * that are not zero multiply to at most 2^63 - 1. Nothing is trusted: every number is checked
  * against the slice before anyone can use it.
  *
@@ -29,10 +29,8 @@ extern "C" {
 #endif
 
 /* Limits. */
-#define BW_SAFETENSORS_HEADER_BYTES (16u << 20)
-#define BW_SAFETENSORS_TENSORS 65536u
+#define BW_SAFETENSORS_HEADER_BYTES 100000000u /* the public library's; bounds tensors and names */
 #define BW_SAFETENSORS_DIMENSIONS 64u
-#define BW_SAFETENSORS_NAME_BYTES 4096u
 #define BW_SAFETENSORS_NESTING 64u
 
 /* Element types, in the order of bw_safetensors_dtype_table. */
@@ -52,6 +50,10 @@ typedef enum bw_safetensors_dtype {
   BW_DTYPE_U64,
   BW_DTYPE_F8_E4M3,
   BW_DTYPE_F8_E5M2,
+  BW_DTYPE_F8_E4M3FNUZ,
+  BW_DTYPE_F8_E5M2FNUZ,
+  BW_DTYPE_F8_E8M0,
+  BW_DTYPE_C64,
   BW_DTYPE_COUNT
 } bw_safetensors_dtype;
 
@@ -69,6 +71,8 @@ static inline const bw_safetensors_dtype_info* bw_safetensors_dtype_of(int dtype
       {"U16", 2, 1, "H"},  {"F16", 2, 2, "e"}, {"BF16", 2, 4, NULL},    {"I32", 4, 0, "i"},
       {"U32", 4, 1, "I"},  {"F32", 4, 2, "f"}, {"F64", 8, 2, "d"},      {"I64", 8, 0, "q"},
       {"U64", 8, 1, "Q"},  {"F8_E4M3", 1, 10, NULL}, {"F8_E5M2", 1, 12, NULL},
+      {"F8_E4M3FNUZ", 1, 11, NULL}, {"F8_E5M2FNUZ", 1, 13, NULL}, {"F8_E8M0", 1, 14, NULL},
+      {"C64", 8, 5, "Zf"},
   };
   return &infos[dtype];
 }
@@ -611,8 +615,7 @@ static inline bw_safetensors_status bw_safetensors_reserve(
     bw_safetensors_cursor* c, bw_safetensors_table* table, size_t header_bytes,
     uint32_t* capacity, const bw_safetensors_tensor*** order) {
   const size_t shortest = 48; /* no tensor's JSON is shorter: "":{"dtype":"U8","shape":[], ... */
-  const size_t most = header_bytes / shortest + 1;
-  *capacity = most > BW_SAFETENSORS_TENSORS ? BW_SAFETENSORS_TENSORS : (uint32_t)most;
+  *capacity = (uint32_t)(header_bytes / shortest + 1);
   const size_t tensors_bytes = *capacity * sizeof(bw_safetensors_tensor);
   const size_t order_bytes = *capacity * sizeof(void*);
   const size_t sizes_bytes = (header_bytes / 2 + 1) * sizeof(int64_t); /* one digit, one comma */
@@ -642,9 +645,6 @@ static inline bw_safetensors_status bw_safetensors_entries(
   do {
     size_t bytes = 0;
     bw_safetensors_status status = bw_safetensors_text(c, &bytes);
-    if (status == BW_SAFETENSORS_OK && bytes > BW_SAFETENSORS_NAME_BYTES) {
-      status = bw_safetensors_fail(c, BW_SAFETENSORS_LIMIT, "name longer than 4096 bytes");
-    }
     if (status == BW_SAFETENSORS_OK && !bw_safetensors_take(c, ':')) {
       status = bw_safetensors_corrupt(c, "':' expected");
     }
@@ -656,7 +656,7 @@ static inline bw_safetensors_status bw_safetensors_entries(
                         : bw_safetensors_metadata(c);
       metadata = true;
     } else if (table->count == capacity) {
-      status = bw_safetensors_fail(c, BW_SAFETENSORS_LIMIT, "more than 65536 tensors");
+      status = bw_safetensors_corrupt(c, "more tensors than a header of this length can name");
     } else {
       bw_safetensors_tensor* tensor = &table->tensors[table->count];
       memset(tensor, 0, sizeof *tensor);
@@ -699,7 +699,7 @@ static inline bw_safetensors_status bw_safetensors_parse(
     return bw_safetensors_corrupt(&c, "header ends behind the slice");
   }
   if (header_bytes > BW_SAFETENSORS_HEADER_BYTES) {
-    return bw_safetensors_fail(&c, BW_SAFETENSORS_LIMIT, "header longer than 16 MiB");
+    return bw_safetensors_fail(&c, BW_SAFETENSORS_LIMIT, "header longer than 100 MB");
   }
   uint32_t capacity = 0;
   const bw_safetensors_tensor** order = NULL;

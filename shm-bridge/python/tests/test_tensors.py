@@ -34,6 +34,10 @@ TYPES = [
     torch.uint64,
     torch.float8_e4m3fn,
     torch.float8_e5m2,
+    torch.float8_e4m3fnuz,
+    torch.float8_e5m2fnuz,
+    torch.float8_e8m0fnu,
+    torch.complex64,
 ]
 SHAPES = [(), (0,), (1,), (5,), (2, 0, 3), (3, 4), (2, 3, 4)]
 
