@@ -122,7 +122,7 @@ public final class ObjectNames {
 
   /**
    * A data object, for example {@code
-   * data/c7/web-3/0000000002.00000000000000000010-00000000000000000012.00000000000000ff.tgb}. The
+   * data/58/web-3/0000000002.00000000000000000010-00000000000000000012.00000000000000ff.tgb}. The
    * two hex digits are the lowest byte of the CRC32C of the name from the producer on, without the
    * extension: they spread the keys.
    *
