@@ -3,8 +3,17 @@ package io.batchweave.client;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
+import io.batchweave.format.Limits;
 import io.batchweave.format.StreamDescriptor;
+import io.batchweave.log.Bits;
+import io.batchweave.log.FollowPolicy;
+import io.batchweave.produce.ProducerMachine;
+import io.batchweave.produce.ProducerMachine.Committed;
+import io.batchweave.produce.ProducerMachine.Phase;
 import io.batchweave.produce.Tgb;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Adds batches to a stream, each exactly once, together with the position of the source they came
@@ -13,9 +22,43 @@ import io.batchweave.produce.Tgb;
  * <p>The newest incarnation of an id owns it: an older one gets {@link Kind#FENCED} and must stop.
  * Thread-safe; seqs follow the order in which {@link #add} was entered.
  */
-@SuppressWarnings({"DoNotCallSuggester", "ObjectToString", "UnusedMethod"})
 public final class Producer implements AutoCloseable {
-  private Producer() {}
+  private final ProducerContext context;
+  private final MachineAgent agent;
+  private final ProducerMachine machine;
+  private final DrivenMachine driven;
+  private final Signal signal;
+
+  // Guarded by the signal.
+  private final Deque<Long> pendingLengths = new ArrayDeque<>();
+  private long pendingBytes;
+  private long nextSeq;
+  private long committedSeq;
+  private long lastProgressNs;
+  private boolean live;
+  private boolean closed;
+  private boolean failureReported;
+  private String trouble = "none";
+  private @Nullable BatchWeaveException failure;
+
+  private Producer(ProducerContext context) {
+    this.context = context;
+    MachineAgent shared = context.agent();
+    this.agent =
+        shared != null
+            ? shared
+            : MachineAgent.start(
+                "batchweave-producer-" + context.producerId(), context.nanoClock());
+    this.signal = new Signal(context.nanoClock());
+    this.machine =
+        new ProducerMachine(
+            context.producerId(),
+            context.maxUploads(),
+            FollowPolicy.DEFAULT,
+            new Bits(context.seed()));
+    this.driven =
+        new DrivenMachine(agent, machine, context.store(), machine::payload, new Events());
+  }
 
   /**
    * Takes over the producer id: returns when this incarnation's own fence is in the log and the
@@ -28,17 +71,97 @@ public final class Producer implements AutoCloseable {
    *     of the context has passed; {@link Kind#CORRUPT}, {@link Kind#TOO_NEW}
    */
   public static Producer open(ProducerContext context) {
-    throw new UnsupportedOperationException(context.producerId());
+    Producer producer = new Producer(context.conclude());
+    boolean opened = false;
+    try {
+      producer.start();
+      opened = true;
+      return producer;
+    } finally {
+      if (!opened) {
+        producer.abandon();
+      }
+    }
+  }
+
+  private void start() {
+    long deadlineNs = signal.deadlineNs(context.openTimeoutNs());
+    agent.drive(driven);
+    if (!signal.await(() -> live || failure != null, deadlineNs)) {
+      throw new BatchWeaveException(
+          Kind.RETRYABLE,
+          "producer did not open in time: producer="
+              + context.producerId()
+              + " timeoutMs="
+              + context.openTimeoutNs() / 1_000_000
+              + " store="
+              + context.store().url()
+              + " lastTrouble="
+              + trouble);
+    }
+    throwFailure();
+  }
+
+  /** What the agent tells; on its thread. */
+  private final class Events implements DrivenMachine.Observer {
+    @Override
+    public void afterEvent() {
+      for (Committed batch = machine.nextCommitted();
+          batch != null;
+          batch = machine.nextCommitted()) {
+        context.commitListener().onCommitted(batch.seq(), batch.step());
+        long seq = batch.seq();
+        signal.update(() -> committed(seq));
+      }
+      String newTrouble = machine.trouble();
+      signal.update(() -> {
+        trouble = newTrouble == null ? "none" : newTrouble;
+        failure = machine.failure();
+        if (!live && machine.phase() == Phase.LIVE) {
+          live = true;
+          nextSeq = machine.nextSeq();
+          committedSeq = nextSeq;
+          lastProgressNs = context.nanoClock().nanoTime();
+        }
+      });
+    }
+
+    @Override
+    public void onFailure(Throwable thrown) {
+      signal.update(() ->
+          failure =
+              thrown instanceof BatchWeaveException known
+                  ? known
+                  : new BatchWeaveException(
+                      Kind.UNKNOWN_OUTCOME,
+                      "producer stopped by a defect: producer="
+                          + context.producerId()
+                          + " cause="
+                          + thrown
+                          + "; open it again",
+                      thrown));
+    }
+  }
+
+  private void committed(long seq) {
+    committedSeq = seq + 1;
+    pendingBytes -= pendingLengths.removeFirst();
+    lastProgressNs = context.nanoClock().nanoTime();
   }
 
   /** The stream. */
   public StreamDescriptor descriptor() {
-    throw new UnsupportedOperationException();
+    return machine.stream();
+  }
+
+  /** The producer's id. */
+  public String producerId() {
+    return context.producerId();
   }
 
   /** The epoch this incarnation owns, or owned. */
   public int epoch() {
-    throw new UnsupportedOperationException();
+    return machine.epoch();
   }
 
   /**
@@ -46,17 +169,24 @@ public final class Producer implements AutoCloseable {
    * batch before {@link #nextSeq} of that moment; empty if there was none.
    */
   public Bytes sourceState() {
-    throw new UnsupportedOperationException();
+    return machine.sourceState();
   }
 
   /** The seq the next {@link #add} will give; the first ever is 1. */
   public long nextSeq() {
-    throw new UnsupportedOperationException();
+    return signal.under(() -> nextSeq);
   }
 
   /** Every batch with a lower seq is in the stream for ever. */
   public long committedSeq() {
-    throw new UnsupportedOperationException();
+    return signal.under(() -> committedSeq);
+  }
+
+  /**
+   * The last trouble with the store that has not been overcome yet; {@code none} if all is well.
+   */
+  public String trouble() {
+    return signal.under(() -> trouble);
   }
 
   /**
@@ -73,7 +203,97 @@ public final class Producer implements AutoCloseable {
    *     and the like if the producer has failed
    */
   public long add(Tgb tgb, Bytes sourceState) {
-    throw new UnsupportedOperationException(tgb + " " + sourceState);
+    requireFits(tgb, sourceState);
+    return signal.under(() -> addWhenThereIsRoom(tgb, sourceState));
+  }
+
+  private void requireFits(Tgb tgb, Bytes sourceState) {
+    if (!tgb.grid().equals(descriptor().grid())) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "TGB of another grid: tgb="
+              + tgb.grid()
+              + " stream="
+              + descriptor().grid()
+              + "; cut it for the stream's grid");
+    }
+    if (sourceState.length() > Limits.SOURCE_STATE_BYTES) {
+      throw new BatchWeaveException(
+          Kind.LIMIT,
+          "source state too large: lengthBytes="
+              + sourceState.length()
+              + " limit="
+              + Limits.SOURCE_STATE_BYTES
+              + "; keep less of the source in memory");
+    }
+  }
+
+  private long addWhenThereIsRoom(Tgb tgb, Bytes sourceState) {
+    long lengthBytes = tgb.lengthBytes() + sourceState.length();
+    while (!hasRoomFor(lengthBytes)) {
+      throwFailure();
+      requireOpen();
+      long progressNs = lastProgressNs;
+      long deadlineNs = Math.max(progressNs, progressNs + context.stallTimeoutNs());
+      boolean moved =
+          signal.await(() -> lastProgressNs != progressNs || failure != null || closed, deadlineNs);
+      if (!moved) {
+        throw stalled("no room for a batch");
+      }
+    }
+    throwFailure();
+    requireOpen();
+    if (pendingLengths.isEmpty()) {
+      lastProgressNs = context.nanoClock().nanoTime();
+    }
+    agent.execute(() -> {
+      if (machine.phase() == Phase.LIVE) {
+        machine.add(tgb, sourceState);
+        driven.poke();
+      }
+    });
+    pendingLengths.addLast(lengthBytes);
+    pendingBytes += lengthBytes;
+    return nextSeq++;
+  }
+
+  private boolean hasRoomFor(long lengthBytes) {
+    return pendingLengths.isEmpty()
+        || (pendingLengths.size() < context.maxPendingBatches()
+            && pendingBytes + lengthBytes <= context.maxPendingBytes());
+  }
+
+  private BatchWeaveException stalled(String what) {
+    return new BatchWeaveException(
+        Kind.RETRYABLE,
+        what
+            + ": producer="
+            + context.producerId()
+            + " pendingBatches="
+            + pendingLengths.size()
+            + " pendingBytes="
+            + pendingBytes
+            + " committedSeq="
+            + committedSeq
+            + " store="
+            + context.store().url()
+            + " lastTrouble="
+            + trouble
+            + "; the batches stay pending");
+  }
+
+  private void throwFailure() {
+    BatchWeaveException cause = failure;
+    if (cause != null) {
+      failureReported = true;
+      throw cause;
+    }
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException("producer is closed: producer=" + context.producerId());
+    }
   }
 
   /**
@@ -81,11 +301,21 @@ public final class Producer implements AutoCloseable {
    *
    * @param timeoutNs longest wait, nanoseconds
    * @throws BatchWeaveException {@link Kind#RETRYABLE} when the time has passed (the batches stay
-   *     pending); {@link Kind#FENCED} and the like if the producer has failed: every pending batch
-   *     is then in the stream or not, which its message says where it is known
+   *     pending); {@link Kind#FENCED} and the like if the producer has failed: the message says
+   *     which pending batches were not seen in the log
    */
   public void flush(long timeoutNs) {
-    throw new UnsupportedOperationException("timeoutNs=" + timeoutNs);
+    long deadlineNs = signal.deadlineNs(timeoutNs);
+    boolean done =
+        signal.await(() -> pendingLengths.isEmpty() || failure != null || closed, deadlineNs);
+    signal.update(() -> {
+      if (!pendingLengths.isEmpty() || failure != null) {
+        throwFailure();
+        if (!done) {
+          throw stalled("not committed in time");
+        }
+      }
+    });
   }
 
   /**
@@ -96,11 +326,42 @@ public final class Producer implements AutoCloseable {
    */
   @Override
   public void close() {
-    throw new UnsupportedOperationException();
+    if (signal.under(() -> closed)) {
+      return;
+    }
+    long deadlineNs = signal.deadlineNs(context.closeTimeoutNs());
+    try {
+      var _ = signal.await(() -> pendingLengths.isEmpty() || failure != null || closed, deadlineNs);
+    } finally {
+      abandon();
+    }
+    signal.update(() -> {
+      if (failure != null) {
+        if (!failureReported) {
+          throwFailure();
+        }
+      } else if (!pendingLengths.isEmpty()) {
+        throw new BatchWeaveException(
+            Kind.UNKNOWN_OUTCOME,
+            "closed before the log decided: producer="
+                + context.producerId()
+                + " seqs="
+                + committedSeq
+                + "-"
+                + (nextSeq - 1)
+                + " lastTrouble="
+                + trouble
+                + "; open again and read the source state");
+      }
+    });
   }
 
   /** Stops at once, as a crash would: what is pending may or may not become a step. */
   public void abandon() {
-    throw new UnsupportedOperationException();
+    signal.update(() -> closed = true);
+    driven.stop();
+    if (context.agent() == null) {
+      agent.close();
+    }
   }
 }

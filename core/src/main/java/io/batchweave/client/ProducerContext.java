@@ -22,6 +22,7 @@ public final class ProducerContext {
   private int maxUploads = 8;
   private long openTimeoutNs = TimeUnit.SECONDS.toNanos(60);
   private long closeTimeoutNs = TimeUnit.SECONDS.toNanos(60);
+  private long stallTimeoutNs = TimeUnit.MINUTES.toNanos(10);
   private CommitListener commitListener = (seq, step) -> {};
   private boolean concluded;
 
@@ -212,6 +213,21 @@ public final class ProducerContext {
    */
   public ProducerContext closeTimeoutNs(long closeTimeoutNs) {
     this.closeTimeoutNs = closeTimeoutNs;
+    return this;
+  }
+
+  /** Longest time in which nothing is committed while {@link Producer#add} waits, nanoseconds. */
+  public long stallTimeoutNs() {
+    return stallTimeoutNs;
+  }
+
+  /**
+   * Sets after how long without any commit a waiting {@link Producer#add} gives up.
+   *
+   * @param stallTimeoutNs nanoseconds
+   */
+  public ProducerContext stallTimeoutNs(long stallTimeoutNs) {
+    this.stallTimeoutNs = stallTimeoutNs;
     return this;
   }
 

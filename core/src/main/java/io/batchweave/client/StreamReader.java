@@ -4,19 +4,78 @@ import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
 import io.batchweave.format.Grid;
+import io.batchweave.format.ObjectNames;
+import io.batchweave.format.SliceEntry;
 import io.batchweave.format.StreamDescriptor;
+import io.batchweave.log.Bits;
+import io.batchweave.log.FollowPolicy;
+import io.batchweave.log.State;
 import io.batchweave.read.Coordinate;
+import io.batchweave.read.ReaderMachine;
 import io.batchweave.read.SlicePlan;
 import io.batchweave.read.StepResult;
+import io.batchweave.store.ByteRange;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.function.BooleanSupplier;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Follows a stream and says what its steps are. Never blocks its caller except in the methods that
  * take a timeout. Thread-safe.
  */
-@SuppressWarnings({"DoNotCallSuggester", "ObjectToString", "UnusedMethod"})
 public final class StreamReader implements AutoCloseable {
-  private StreamReader() {}
+  private static final long MAX_SLICE_BYTES = 1L << 30;
+
+  /** What callers see; replaced as a whole by the agent. */
+  private record View(
+      long version,
+      long nextStep,
+      long horizon,
+      boolean sealed,
+      String trouble,
+      @Nullable BatchWeaveException failure) {}
+
+  private final ReaderContext context;
+  private final MachineAgent agent;
+  private final ReaderMachine machine;
+  private final DrivenMachine driven;
+  private final Signal signal;
+  private final ConcurrentSkipListMap<Long, StepResult> described = new ConcurrentSkipListMap<>();
+  private volatile View view = new View(-1, 0, 0, false, "", null);
+  private volatile long fromStep;
+  private volatile Runnable onChange = () -> {};
+
+  // Touched by the agent's thread only.
+  private final List<CompletableFuture<State>> refreshes = new ArrayList<>();
+  private long takenChanges = -1;
+
+  // Guarded by the signal.
+  private boolean closed;
+
+  private StreamReader(ReaderContext context) {
+    this.context = context;
+    MachineAgent shared = context.agent();
+    this.agent =
+        shared != null ? shared : MachineAgent.start("batchweave-reader", context.nanoClock());
+    this.signal = new Signal(context.nanoClock());
+    this.machine =
+        new ReaderMachine(context.windowSteps(), FollowPolicy.DEFAULT, new Bits(context.seed()));
+    this.driven =
+        new DrivenMachine(
+            agent,
+            machine,
+            context.store(),
+            handle -> {
+              throw new IllegalArgumentException("a reader uploads nothing: handle=" + handle);
+            },
+            new Events());
+  }
 
   /**
    * Opens the stream at its head.
@@ -27,12 +86,128 @@ public final class StreamReader implements AutoCloseable {
    *     {@link Kind#TOO_NEW}
    */
   public static StreamReader open(ReaderContext context) {
-    throw new UnsupportedOperationException(context.toString());
+    StreamReader reader = new StreamReader(context.conclude());
+    boolean opened = false;
+    try {
+      long deadlineNs = reader.signal.deadlineNs(context.openTimeoutNs());
+      reader.agent.drive(reader.driven);
+      reader.awaitView(() -> reader.view.version() >= 0, deadlineNs, "stream did not open in time");
+      opened = true;
+      return reader;
+    } finally {
+      if (!opened) {
+        reader.close();
+      }
+    }
+  }
+
+  private void awaitView(BooleanSupplier condition, long deadlineNs, String otherwise) {
+    boolean done =
+        signal.await(
+            () -> condition.getAsBoolean() || view.failure() != null || closed, deadlineNs);
+    View now = view;
+    if (now.failure() != null) {
+      throw now.failure();
+    }
+    if (signal.under(() -> closed)) {
+      throw new IllegalStateException("reader is closed");
+    }
+    if (!done) {
+      throw new BatchWeaveException(
+          Kind.RETRYABLE,
+          otherwise
+              + ": store="
+              + context.store().url()
+              + " head="
+              + now.version()
+              + " nextStep="
+              + now.nextStep()
+              + " lastTrouble="
+              + (now.trouble().isEmpty() ? "none" : now.trouble()));
+    }
+  }
+
+  /** What the agent tells; on its thread. */
+  private final class Events implements DrivenMachine.Observer {
+    @Override
+    public void afterEvent() {
+      answerRefreshes();
+      publish();
+    }
+
+    @Override
+    public void onFailure(Throwable thrown) {
+      fail(
+          thrown instanceof BatchWeaveException known
+              ? known
+              : new BatchWeaveException(
+                  Kind.RETRYABLE,
+                  "reader stopped by a defect: " + thrown + "; open it again",
+                  thrown));
+    }
+  }
+
+  private void answerRefreshes() {
+    if (!refreshes.isEmpty() && machine.log().headKnown()) {
+      State state = machine.log().state().copy();
+      refreshes.forEach(refresh -> refresh.complete(state));
+      refreshes.clear();
+      signal.update(() -> {});
+    }
+  }
+
+  private void publish() {
+    String trouble = machine.trouble() == null ? "" : machine.trouble();
+    View before = view;
+    boolean opens = before.version() < 0 && machine.log().headKnown();
+    if (!opens
+        && machine.changes() == takenChanges
+        && Objects.equals(machine.log().failure(), before.failure())
+        && trouble.equals(before.trouble())) {
+      return;
+    }
+    takenChanges = machine.changes();
+    takeDescribed();
+    if (opens || before.version() >= 0) {
+      State state = machine.log().state();
+      view =
+          new View(
+              state.version(),
+              state.nextStep(),
+              state.horizon(),
+              state.sealed(),
+              trouble,
+              machine.log().failure());
+    } else {
+      view = new View(-1, 0, 0, false, trouble, machine.log().failure());
+    }
+    signal.update(() -> {});
+    onChange.run();
+  }
+
+  private void takeDescribed() {
+    for (StepResult next = machine.nextDescribed(); next != null; next = machine.nextDescribed()) {
+      switch (next) {
+        case StepResult.Ready ready -> described.put(ready.step(), next);
+        case StepResult.Failed failed -> described.put(failed.step(), next);
+        default -> throw new IllegalStateException("not a description: " + next);
+      }
+    }
+    described.headMap(machine.fromStep()).clear();
+    described.tailMap(machine.fromStep() + 2L * context.windowSteps()).clear();
+  }
+
+  private void fail(BatchWeaveException cause) {
+    View now = view;
+    view =
+        new View(now.version(), now.nextStep(), now.horizon(), now.sealed(), now.trouble(), cause);
+    signal.update(() -> {});
+    onChange.run();
   }
 
   /** The stream. */
   public StreamDescriptor descriptor() {
-    throw new UnsupportedOperationException();
+    return machine.log().stream();
   }
 
   /**
@@ -44,7 +219,22 @@ public final class StreamReader implements AutoCloseable {
    *     StepResult.Failed}
    */
   public StepResult lookup(long step) {
-    throw new UnsupportedOperationException("step=" + step);
+    View now = view;
+    if (now.failure() != null) {
+      throw now.failure();
+    }
+    if (step < now.horizon()) {
+      return new StepResult.Reclaimed(now.horizon());
+    }
+    long from = fromStep;
+    if (step < from || step >= from + context.windowSteps()) {
+      prefetchFrom(step);
+    }
+    if (step >= now.nextStep()) {
+      return now.sealed() ? new StepResult.End(now.nextStep()) : new StepResult.NotYet();
+    }
+    StepResult known = described.get(step);
+    return known == null ? new StepResult.Loading() : known;
   }
 
   /**
@@ -53,7 +243,14 @@ public final class StreamReader implements AutoCloseable {
    * @param step the next step that will be asked for
    */
   public void prefetchFrom(long step) {
-    throw new UnsupportedOperationException("step=" + step);
+    if (step == fromStep) {
+      return;
+    }
+    fromStep = step;
+    agent.execute(() -> {
+      machine.want(step);
+      driven.poke();
+    });
   }
 
   /**
@@ -65,7 +262,37 @@ public final class StreamReader implements AutoCloseable {
    *     store when the time has passed; else as {@link #lookup}
    */
   public StepResult await(long step, long timeoutNs) {
-    throw new UnsupportedOperationException("step=" + step + " timeoutNs=" + timeoutNs);
+    StepResult first = lookup(step);
+    if (isAnswer(first)) {
+      return first;
+    }
+    awaitView(
+        () -> isAnswer(lookup(step)),
+        signal.deadlineNs(timeoutNs),
+        "step is not there in time: step=" + step + " known=" + first);
+    return lookup(step);
+  }
+
+  private static boolean isAnswer(StepResult result) {
+    return !(result instanceof StepResult.NotYet || result instanceof StepResult.Loading);
+  }
+
+  /**
+   * Reads on to the head now, whatever the pace.
+   *
+   * @param timeoutNs longest wait, nanoseconds
+   * @return the state at the head
+   * @throws BatchWeaveException as {@link #await}
+   */
+  public State refresh(long timeoutNs) {
+    CompletableFuture<State> refresh = new CompletableFuture<>();
+    agent.execute(() -> {
+      machine.look();
+      refreshes.add(refresh);
+      driven.poke();
+    });
+    awaitView(refresh::isDone, signal.deadlineNs(timeoutNs), "head was not reached in time");
+    return refresh.join();
   }
 
   /**
@@ -89,40 +316,82 @@ public final class StreamReader implements AutoCloseable {
    *     Kind#LIMIT} for a slice over 1 GiB; or as the store fails
    */
   public Bytes readSlice(StepResult.Ready ready, Coordinate place) {
-    throw new UnsupportedOperationException(ready + " " + place);
+    SliceEntry slice =
+        ready.entry().slices().get(descriptor().grid().sliceIndex(place.dp(), place.cp()));
+    String key = ObjectNames.data(ready.entry().object());
+    String where =
+        "step="
+            + ready.step()
+            + " dp="
+            + place.dp()
+            + " cp="
+            + place.cp()
+            + " object="
+            + key
+            + " offset="
+            + slice.offset();
+    if (slice.lengthBytes() > MAX_SLICE_BYTES) {
+      throw new BatchWeaveException(
+          Kind.LIMIT, "slice too large for the heap: " + where + "; read it by ranges");
+    }
+    ByteRange range = new ByteRange(slice.offset(), slice.lengthBytes());
+    Bytes bytes = Streams.join(context.store().get(key, range, slice.lengthBytes()));
+    CRC32C crc = new CRC32C();
+    crc.update(bytes.asByteBuffer());
+    if (bytes.length() != slice.lengthBytes() || (int) crc.getValue() != slice.crc32c()) {
+      throw new BatchWeaveException(
+          Kind.CORRUPT,
+          "slice is not what was committed: "
+              + where
+              + " lengthBytes="
+              + bytes.length()
+              + " expected="
+              + slice.lengthBytes()
+              + "; restore the object");
+    }
+    return bytes;
   }
 
   /** Number of steps committed, as far as the head is known. */
   public long nextStep() {
-    throw new UnsupportedOperationException();
+    return view.nextStep();
   }
 
   /** First step not reclaimed, as far as the head is known. */
   public long horizon() {
-    throw new UnsupportedOperationException();
+    return view.horizon();
+  }
+
+  /** Whether the stream has ended, as far as the head is known. */
+  public boolean sealed() {
+    return view.sealed();
   }
 
   /** The newest manifest version known. */
   public long headVersion() {
-    throw new UnsupportedOperationException();
+    return view.version();
   }
 
   /** The last trouble with the store that has not been overcome yet; empty if all is well. */
   public String trouble() {
-    throw new UnsupportedOperationException();
+    return view.trouble();
   }
 
   /**
    * Sets who is told, on the agent's thread, that {@link #lookup} may answer differently now.
    *
-   * @param onChange must not block
+   * @param newOnChange must not block
    */
-  public void onChange(Runnable onChange) {
-    throw new UnsupportedOperationException(onChange.toString());
+  public void onChange(Runnable newOnChange) {
+    onChange = newOnChange;
   }
 
   @Override
   public void close() {
-    throw new UnsupportedOperationException();
+    signal.update(() -> closed = true);
+    driven.stop();
+    if (context.agent() == null) {
+      agent.close();
+    }
   }
 }

@@ -110,7 +110,8 @@ public final class Streams {
     return Optional.of(StreamCodec.decode(ObjectNames.STREAM, bytes));
   }
 
-  private static <T> T join(CompletableFuture<T> future) {
+  /** Waits for a request and throws what it ended with. */
+  static <T> T join(CompletableFuture<T> future) {
     try {
       return future.join();
     } catch (CompletionException e) {

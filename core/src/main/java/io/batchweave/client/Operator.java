@@ -1,0 +1,272 @@
+package io.batchweave.client;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.commit.Decision;
+import io.batchweave.commit.Proposal;
+import io.batchweave.commit.ProposalMachine;
+import io.batchweave.format.Block;
+import io.batchweave.format.Block.Takeover;
+import io.batchweave.format.StreamDescriptor;
+import io.batchweave.log.Bits;
+import io.batchweave.log.FollowPolicy;
+import io.batchweave.log.GroupState;
+import io.batchweave.log.SessionState;
+import io.batchweave.log.State;
+import io.batchweave.log.Verdict;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Changes a stream by single blocks: each method proposes one and waits until the fold has decided
+ * it. Thread-safe; one proposal at a time.
+ */
+public final class Operator implements AutoCloseable {
+  private final OperatorContext context;
+  private final StreamDescriptor descriptor;
+  private final MachineAgent agent;
+  private final Bits bits;
+
+  private Operator(OperatorContext context, StreamDescriptor descriptor) {
+    this.context = context;
+    this.descriptor = descriptor;
+    this.bits = new Bits(context.seed());
+    MachineAgent shared = context.agent();
+    this.agent =
+        shared != null ? shared : MachineAgent.start("batchweave-operator", context.nanoClock());
+  }
+
+  /**
+   * Opens the stream.
+   *
+   * @param context settings; concluded here
+   * @throws BatchWeaveException {@link Kind#CONFIG} if the root is no stream
+   */
+  public static Operator open(OperatorContext context) {
+    context.conclude();
+    return new Operator(context, Streams.describe(context.store()));
+  }
+
+  /** The stream. */
+  public StreamDescriptor descriptor() {
+    return descriptor;
+  }
+
+  /** What one proposal came to. */
+  private static final class Outcome {
+    private @Nullable Decision decision;
+    private @Nullable BatchWeaveException failure;
+    private boolean written;
+    private String trouble = "none";
+
+    private boolean isThere() {
+      return decision != null || failure != null;
+    }
+  }
+
+  /**
+   * Proposes a block and waits until the fold has decided it.
+   *
+   * @param proposal makes the block
+   * @return accepted, or refused for good
+   * @throws BatchWeaveException {@link Kind#UNKNOWN_OUTCOME} when the time has passed after it was
+   *     offered, {@link Kind#RETRYABLE} when it passed before; what the proposal throws; {@link
+   *     Kind#CORRUPT}, {@link Kind#TOO_NEW}
+   */
+  public synchronized Decision propose(Proposal proposal) {
+    Signal signal = new Signal(context.nanoClock());
+    long deadlineNs = signal.deadlineNs(context.timeoutNs());
+    ProposalMachine machine =
+        new ProposalMachine(proposal, FollowPolicy.DEFAULT, new Bits(bits.nextLong()));
+    Outcome outcome = new Outcome();
+    DrivenMachine driven =
+        new DrivenMachine(
+            agent,
+            machine,
+            context.store(),
+            handle -> {
+              throw new IllegalArgumentException("an operator uploads nothing: handle=" + handle);
+            },
+            new Events(machine, outcome, signal));
+    agent.drive(driven);
+    try {
+      var _ = signal.await(outcome::isThere, deadlineNs);
+    } finally {
+      driven.stop();
+    }
+    return signal.under(() -> result(outcome));
+  }
+
+  /** What the agent tells about one proposal; on its thread. */
+  private record Events(ProposalMachine machine, Outcome outcome, Signal signal)
+      implements DrivenMachine.Observer {
+    @Override
+    public void afterEvent() {
+      signal.update(() -> {
+        outcome.decision = machine.decision();
+        outcome.failure = machine.failure();
+        outcome.written = machine.written();
+        String trouble = machine.trouble();
+        outcome.trouble = trouble == null ? "none" : trouble;
+      });
+    }
+
+    @Override
+    public void onFailure(Throwable thrown) {
+      signal.update(() ->
+          outcome.failure =
+              thrown instanceof BatchWeaveException known
+                  ? known
+                  : new BatchWeaveException(
+                      Kind.UNKNOWN_OUTCOME,
+                      "proposal stopped by a defect: "
+                          + thrown
+                          + "; look at the stream before doing it again",
+                      thrown));
+    }
+  }
+
+  private Decision result(Outcome outcome) {
+    Decision decision = outcome.decision;
+    BatchWeaveException failure = outcome.failure;
+    if (decision != null) {
+      return decision;
+    }
+    if (failure != null) {
+      throw failure;
+    }
+    throw new BatchWeaveException(
+        outcome.written ? Kind.UNKNOWN_OUTCOME : Kind.RETRYABLE,
+        "the log did not decide in time: timeoutMs="
+            + context.timeoutNs() / 1_000_000
+            + " store="
+            + context.store().url()
+            + " lastTrouble="
+            + outcome.trouble
+            + (outcome.written
+                ? "; it may still take effect: look at the stream before doing it again"
+                : "; nothing was written: try again"));
+  }
+
+  /**
+   * Ends the stream at its next step. Sealing a sealed stream is no error.
+   *
+   * @return number of steps in the stream
+   * @throws BatchWeaveException as {@link #propose}
+   */
+  public long seal() {
+    // Refused means that somebody sealed it meanwhile: the end is where he put it.
+    return propose(state -> state.sealed() ? null : new Block.Seal()).nextStep();
+  }
+
+  /**
+   * Registers a launch of a group. Any number of nodes may register the same launch: all get the
+   * same view. A launch whose base another one overtook does not offer again.
+   *
+   * @param group the training job
+   * @param sessionId this launch of it
+   * @param startStep the step it begins with
+   * @param takeover what becomes of a live launch of the group
+   * @return the version that registered it: the session's view
+   * @throws BatchWeaveException {@link Kind#FENCED} if another launch overtook it, {@link
+   *     Kind#RECLAIMED} if the step is below the horizon, {@link Kind#CONFIG} if it is beyond the
+   *     head or another launch is live and stays; else as {@link #propose}
+   */
+  public long openSession(String group, String sessionId, long startStep, Takeover takeover) {
+    long[] view = {0};
+    Decision decision =
+        propose(state -> {
+          SessionState live = state.group(group).session();
+          if (live != null && live.sessionId().equals(sessionId)) {
+            view[0] = live.view();
+            return null;
+          }
+          requireRegistrable(state, group, startStep, takeover);
+          return new Block.OpenSession(
+              group, sessionId, startStep, takeover, state.group(group).changed());
+        });
+    if (decision.block() == null) {
+      return view[0];
+    }
+    if (decision.accepted()) {
+      return decision.version();
+    }
+    if (decision.verdict() == Verdict.MALFORMED || decision.verdict() == Verdict.OVER_LIMIT) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "session refused: group="
+              + group
+              + " session="
+              + sessionId
+              + " verdict="
+              + decision.verdict()
+              + "; names are 1 to 64 characters of a-z, 0-9 and -");
+    }
+    return viewOfOvertaken(group, sessionId);
+  }
+
+  private static void requireRegistrable(
+      State state, String group, long startStep, Takeover takeover) {
+    if (startStep < state.horizon()) {
+      throw new BatchWeaveException(
+          Kind.RECLAIMED,
+          "session begins below the horizon: startStep="
+              + startStep
+              + " horizon="
+              + state.horizon()
+              + "; resume from a newer checkpoint");
+    }
+    if (startStep > state.nextStep()) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "session begins beyond the head: startStep="
+              + startStep
+              + " nextStep="
+              + state.nextStep()
+              + "; is the checkpoint of another stream?");
+    }
+    SessionState live = state.group(group).session();
+    if (live != null && takeover == Takeover.REFUSE) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "another launch is live: group="
+              + group
+              + " session="
+              + live.sessionId()
+              + " view="
+              + live.view()
+              + "; supersede it, or use another group");
+    }
+  }
+
+  /** The base moved: by the same launch, offered by another node, or by another launch. */
+  private long viewOfOvertaken(String group, String sessionId) {
+    long[] view = {0};
+    propose(state -> {
+      GroupState now = state.group(group);
+      SessionState live = now.session();
+      if (live != null && live.sessionId().equals(sessionId)) {
+        view[0] = live.view();
+        return null;
+      }
+      throw new BatchWeaveException(
+          Kind.FENCED,
+          "launch overtaken by another: group="
+              + group
+              + " session="
+              + sessionId
+              + " live="
+              + (live == null ? "none" : live.sessionId())
+              + " changedAt="
+              + now.changed()
+              + "; stop this one");
+    });
+    return view[0];
+  }
+
+  @Override
+  public void close() {
+    if (context.agent() == null) {
+      agent.close();
+    }
+  }
+}

@@ -1,0 +1,441 @@
+package io.batchweave.commit;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.Bytes;
+import io.batchweave.format.Block;
+import io.batchweave.format.Limits;
+import io.batchweave.format.ManifestCodec;
+import io.batchweave.format.ObjectNames;
+import io.batchweave.format.VersionHeader;
+import io.batchweave.log.Bits;
+import io.batchweave.log.Fold;
+import io.batchweave.log.LogEvent;
+import io.batchweave.log.LogFollower;
+import io.batchweave.log.Machine;
+import io.batchweave.log.SnapshotWriter;
+import io.batchweave.log.State;
+import io.batchweave.store.StoreFailure;
+import io.batchweave.store.StoreRequest;
+import io.batchweave.store.StoreResponse;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Extends the log by the blocks on offer: reads on to the head, builds the next version, creates it
+ * if nobody did. Whatever the answer, only the fold says what became of a block: {@link
+ * #nextEvent}. When to look and when to write is decided by a {@link CommitPolicy}.
+ *
+ * <p>Embedded by the machines of producers and operators, which replace their {@linkplain #offer
+ * offer} as the log moves, drain {@link #nextEvent} after every call, and pass on its requests
+ * under ids of their own.
+ */
+public final class CommitMachine implements Machine<CommitMachine> {
+  /** A PUT that got no answer for so long is unclear; its answer is then ignored. */
+  static final long PUT_TIMEOUT_NS = 60_000_000_000L;
+
+  /** Refusals in a row (credentials, settings, space) after which the machine gives up. */
+  static final int MAX_REFUSALS = 8;
+
+  private static final long SNAPSHOT_RETRY_NS = 1_000_000_000L;
+  private static final long IDS_PER_SNAPSHOT = 1L << 20;
+  private static final int OWNERS_OF_IDS = 3;
+  private static final int FOLLOWER = 0;
+  private static final int SELF = 1;
+  private static final int SNAPSHOT = 2;
+
+  private record Put(long requestId, long version, Bytes body, List<Block> blocks, long sentAtNs) {}
+
+  private final LogFollower follower;
+  private final CommitPolicy policy;
+  private final Bits bits;
+  private final Deque<LogEvent> events;
+  private final Map<UUID, Long> ownCommits;
+  private List<Block> offers = List.of();
+  private List<Block> written = List.of();
+  private @Nullable Put put;
+  private long nextRequestId;
+  private boolean looking;
+  private @Nullable SnapshotWriter snapshotWriter;
+  private long snapshotGeneration;
+  private long snapshotRetryAtNs = Long.MIN_VALUE;
+  private @Nullable String snapshotTrouble;
+  private int refusals;
+  private @Nullable String trouble;
+  private @Nullable BatchWeaveException failure;
+
+  /**
+   * Creates a machine that opens the log at its first {@link #onTime}.
+   *
+   * @param follower fresh; owned from now on
+   * @param policy fresh; owned from now on
+   * @param bits the source of commit ids; two machines must never share a seed
+   */
+  public CommitMachine(LogFollower follower, CommitPolicy policy, Bits bits) {
+    this.follower = follower;
+    this.policy = policy;
+    this.bits = bits;
+    this.events = new ArrayDeque<>();
+    this.ownCommits = new HashMap<>();
+    this.looking = true;
+  }
+
+  private CommitMachine(CommitMachine other) {
+    this.follower = other.follower.copy();
+    this.policy = other.policy.copy();
+    this.bits = other.bits.copy();
+    this.events = new ArrayDeque<>(other.events);
+    this.ownCommits = new HashMap<>(other.ownCommits);
+    this.offers = other.offers;
+    this.written = other.written;
+    this.put = other.put;
+    this.nextRequestId = other.nextRequestId;
+    this.looking = other.looking;
+    this.snapshotWriter = other.snapshotWriter == null ? null : other.snapshotWriter.copy();
+    this.snapshotGeneration = other.snapshotGeneration;
+    this.snapshotRetryAtNs = other.snapshotRetryAtNs;
+    this.snapshotTrouble = other.snapshotTrouble;
+    this.refusals = other.refusals;
+    this.trouble = other.trouble;
+    this.failure = other.failure;
+  }
+
+  /**
+   * Replaces what is on offer. A block already {@linkplain #written} may be left out only once the
+   * fold has decided it. {@link #onTime} is called after it.
+   *
+   * @param blocks in the order in which they apply, each at most {@link Limits#BLOCK_BYTES}
+   */
+  public void offer(List<Block> blocks) {
+    if (!offers.equals(blocks)) {
+      offers = List.copyOf(blocks);
+      policy.onNewOffer();
+    }
+  }
+
+  /** What is on offer. */
+  public List<Block> offers() {
+    return offers;
+  }
+
+  /** Asks to read on to the head, whether there is work or not; {@link #onTime} is called after. */
+  public void look() {
+    looking = true;
+    follower.requireHead();
+  }
+
+  /** Whether the state is that of the head, as of the last look. */
+  public boolean headKnown() {
+    return follower.isOpen() && !looking && follower.headKnown();
+  }
+
+  /** The log as far as it is folded; nothing may be asked of it that changes it. */
+  public LogFollower log() {
+    return follower;
+  }
+
+  /** Takes the next event of the log; null when there is none. */
+  public @Nullable LogEvent nextEvent() {
+    return events.poll();
+  }
+
+  /** The blocks of the last version that was written, landed or not. */
+  public List<Block> written() {
+    return written;
+  }
+
+  /** Whether a version of this machine is on its way. */
+  public boolean writing() {
+    return put != null;
+  }
+
+  /** Why the machine has stopped for good; null while it works. */
+  public @Nullable BatchWeaveException failure() {
+    return failure;
+  }
+
+  /** The last failed request while there is passing trouble, for messages; null otherwise. */
+  public @Nullable String trouble() {
+    if (trouble != null) {
+      return trouble;
+    }
+    boolean waiting = follower.isOpen() && follower.snapshots().blocking();
+    return waiting && snapshotTrouble != null ? snapshotTrouble : follower.trouble();
+  }
+
+  @Override
+  public void onResponse(long requestId, StoreResponse response, long nowNs, Requests requests) {
+    long id = requestId / OWNERS_OF_IDS;
+    switch ((int) (requestId % OWNERS_OF_IDS)) {
+      case FOLLOWER -> {
+        follower.onResponse(id, response, nowNs, sub(FOLLOWER, requests));
+        advance(nowNs, requests);
+      }
+      case SELF -> {
+        if (put != null && put.requestId() == id) {
+          onPut(put, response, nowNs, requests);
+          advance(nowNs, requests);
+        }
+      }
+      default -> onSnapshotAnswer(id, response, nowNs, requests);
+    }
+  }
+
+  @Override
+  public void onTime(long nowNs, Requests requests) {
+    follower.onTime(nowNs, sub(FOLLOWER, requests));
+    advance(nowNs, requests);
+  }
+
+  @Override
+  public long wakeAtNs() {
+    if (failure != null) {
+      return Long.MAX_VALUE;
+    }
+    long ownNs = looking ? Long.MAX_VALUE : policy.wakeAtNs();
+    if (put != null) {
+      ownNs = put.sentAtNs() + PUT_TIMEOUT_NS;
+    }
+    if (follower.isOpen() && follower.snapshots().blocking() && snapshotWriter == null) {
+      ownNs = Math.min(ownNs, snapshotRetryAtNs);
+    }
+    return Math.min(follower.wakeAtNs(), ownNs);
+  }
+
+  private static Requests sub(int owner, Requests requests) {
+    return (id, request) -> requests.send(id * OWNERS_OF_IDS + owner, request);
+  }
+
+  private void advance(long nowNs, Requests requests) {
+    takeEvents(nowNs);
+    if (failure != null || !follower.isOpen()) {
+      return;
+    }
+    if (put != null) {
+      if (nowNs - put.sentAtNs() < PUT_TIMEOUT_NS) {
+        return;
+      }
+      put = null;
+      trouble = "no answer to a PUT for " + PUT_TIMEOUT_NS / 1_000_000_000L + " s";
+      policy.onUnclear(nowNs);
+    }
+    if (looking) {
+      if (!follower.headKnown()) {
+        return;
+      }
+      looking = false;
+      policy.onLooked(nowNs);
+    }
+    switch (policy.decide(!offers.isEmpty(), nowNs)) {
+      case WAIT -> {}
+      case LOOK -> {
+        look();
+        onTime(nowNs, requests);
+      }
+      case COMMIT -> {
+        if (!waitsForSnapshot(nowNs, requests)) {
+          commit(nowNs, requests);
+        }
+      }
+    }
+  }
+
+  private void takeEvents(long nowNs) {
+    for (LogEvent event = follower.nextEvent(); event != null; event = follower.nextEvent()) {
+      if (event instanceof LogEvent.Folded folded) {
+        requireSound(folded);
+        policy.onFolded(folded.outcome(), nowNs);
+      }
+      events.add(event);
+    }
+    if (!ownCommits.isEmpty()) {
+      ownCommits.values().removeIf(version -> version <= follower.state().version());
+    }
+    if (failure == null) {
+      failure = follower.failure();
+    }
+  }
+
+  private void requireSound(LogEvent.Folded folded) {
+    if (ownCommits.containsKey(folded.outcome().header().commitId()) && folded.outcome().isVoid()) {
+      failure =
+          new BatchWeaveException(
+              Kind.CORRUPT,
+              "own version is void: version="
+                  + folded.outcome().version()
+                  + " disagreement="
+                  + folded.outcome().voidReason()
+                  + "; this process folded other bytes than the store holds: stop it and verify"
+                  + " the stream");
+    }
+  }
+
+  private void commit(long nowNs, Requests requests) {
+    State state = follower.state();
+    List<Block> blocks = acceptable(state);
+    if (blocks.isEmpty()) {
+      policy.onNothingAcceptable(nowNs);
+      return;
+    }
+    VersionHeader header =
+        new VersionHeader(
+            state.streamId(),
+            state.version() + 1,
+            bits.nextId(),
+            state.commitId(),
+            state.nextStep(),
+            state.horizon(),
+            state.runningHash(),
+            follower.snapshots().newestVersion(),
+            policy.paceMillis());
+    Bytes body = Bytes.wrap(ManifestCodec.encode(header, blocks));
+    put = new Put(nextRequestId++, header.version(), body, blocks, nowNs);
+    written = blocks;
+    ownCommits.put(header.commitId(), header.version());
+    sub(SELF, requests)
+        .send(
+            put.requestId(),
+            new StoreRequest.PutIfAbsent(ObjectNames.version(header.version()), body));
+  }
+
+  /** The offers that go together into the next version, as many as it holds. */
+  private List<Block> acceptable(State state) {
+    if (offers.size() == 1) {
+      return Fold.accepts(state, offers.getFirst()).accepted() ? offers : List.of();
+    }
+    State draft = state.copy();
+    List<Block> blocks = new ArrayList<>(offers.size());
+    int lengthBytes = ManifestCodec.EMPTY_VERSION_BYTES;
+    for (Block block : offers) {
+      lengthBytes += ManifestCodec.encodedLength(block);
+      if (lengthBytes > Limits.VERSION_BYTES || blocks.size() == Limits.VERSION_BLOCKS) {
+        break;
+      }
+      if (Fold.offer(draft, block).accepted()) {
+        blocks.add(block);
+      } else {
+        lengthBytes -= ManifestCodec.encodedLength(block);
+      }
+    }
+    return List.copyOf(blocks);
+  }
+
+  /** Whether a snapshot must exist before the next version, and does not yet. */
+  private boolean waitsForSnapshot(long nowNs, Requests requests) {
+    if (!follower.snapshots().blocking()) {
+      return false;
+    }
+    if (nowNs >= snapshotRetryAtNs) {
+      startSnapshot(nowNs, requests);
+    }
+    return true;
+  }
+
+  private void startSnapshot(long nowNs, Requests requests) {
+    if (snapshotWriter == null) {
+      snapshotWriter = follower.snapshotWriter();
+      snapshotGeneration++;
+      snapshotRetryAtNs = nowNs + SNAPSHOT_RETRY_NS;
+      snapshotWriter.onTime(nowNs, snapshotRequests(requests));
+    }
+  }
+
+  private Requests snapshotRequests(Requests requests) {
+    long firstId = snapshotGeneration * IDS_PER_SNAPSHOT;
+    Requests sub = sub(SNAPSHOT, requests);
+    return (id, request) -> sub.send(firstId + id, request);
+  }
+
+  private void onSnapshotAnswer(long id, StoreResponse response, long nowNs, Requests requests) {
+    SnapshotWriter writer = snapshotWriter;
+    if (writer == null || id / IDS_PER_SNAPSHOT != snapshotGeneration) {
+      return;
+    }
+    writer.onResponse(id % IDS_PER_SNAPSHOT, response, nowNs, snapshotRequests(requests));
+    switch (writer.status()) {
+      case WRITING -> {}
+      case WRITTEN -> follower.snapshotWritten(writer.version(), writer.lengthBytes());
+      case DONE -> {
+        follower.snapshotWritten(writer.version(), writer.lengthBytes());
+        snapshotWriter = null;
+      }
+      case FAILED -> {
+        BatchWeaveException cause = writer.failure();
+        snapshotTrouble = cause == null ? "unknown" : String.valueOf(cause.getMessage());
+        snapshotWriter = null;
+      }
+    }
+    advance(nowNs, requests);
+  }
+
+  private void onPut(Put answered, StoreResponse response, long nowNs, Requests requests) {
+    put = null;
+    long tookNs = nowNs - answered.sentAtNs();
+    if (!(response instanceof StoreResponse.Failed)) {
+      refusals = 0;
+      trouble = null;
+    }
+    switch (response) {
+      case StoreResponse.Created created -> {
+        follower.committed(answered.version(), answered.body(), nowNs);
+        follower.onTime(nowNs, sub(FOLLOWER, requests));
+        takeEvents(nowNs);
+        policy.onCommitted(tookNs, nowNs);
+        if (failure == null && follower.snapshots().due()) {
+          startSnapshot(nowNs, requests);
+        }
+      }
+      case StoreResponse.Exists exists -> policy.onLost(tookNs);
+      case StoreResponse.Failed failed -> onPutFailed(failed, nowNs);
+      default -> policy.onUnclear(nowNs);
+    }
+  }
+
+  private void onPutFailed(StoreResponse.Failed failed, long nowNs) {
+    trouble = failed.detail();
+    if (failed.failure() == StoreFailure.CONFLICT) {
+      policy.onConflict(nowNs);
+      return;
+    }
+    policy.onUnclear(nowNs);
+    refusals = failed.failure().retryable() ? 0 : refusals + 1;
+    if (refusals >= MAX_REFUSALS) {
+      failure =
+          new BatchWeaveException(
+              failed.failure() == StoreFailure.FULL ? Kind.LIMIT : Kind.CONFIG,
+              "the store refuses to commit: refusals=" + refusals + " last=" + failed.detail());
+    }
+  }
+
+  @Override
+  public CommitMachine copy() {
+    return new CommitMachine(this);
+  }
+
+  @Override
+  public long fingerprint() {
+    return Objects.hash(
+            policy.fingerprint(),
+            bits.fingerprint(),
+            events,
+            ownCommits,
+            offers,
+            written,
+            put,
+            nextRequestId,
+            looking,
+            refusals,
+            snapshotGeneration,
+            snapshotRetryAtNs,
+            snapshotWriter == null ? 0 : snapshotWriter.fingerprint(),
+            failure == null)
+        + 31 * follower.fingerprint();
+  }
+}
