@@ -769,7 +769,7 @@ static inline bw_status bw_aeron_rotate(const bw_aeron_publication *publication,
         bw_store_release_i32(frame, padding);
     }
     const int32_t next_count = term_count + 1;
-    const int64_t next_tail = (int64_t)((uint64_t)(uint32_t)(log->initial_term_id + next_count) << 32);
+    const int64_t next_tail = (int64_t)((uint64_t)((uint32_t)log->initial_term_id + (uint32_t)next_count) << 32);
     bw_store_release_i64(log->meta + 8 * (next_count % BW_AERON_PARTITIONS), next_tail);
     bw_store_release_i32(log->meta + BW_AERON_LOG_ACTIVE_TERM_COUNT, next_count);
     return BW_OK;
