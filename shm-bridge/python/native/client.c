@@ -31,7 +31,7 @@ typedef struct client_object {
   struct client_object* next_open; /* in the list of open clients */
   bw_client* client;        /* NULL once closed */
   failure* failure;
-  bw_info info;             /* as of the last call */
+  bw_info info;             /* as of the last look */
   unsigned long forks;
   atomic_bool closing;      /* a thread asked to close while another one waits */
   bool busy;                /* a thread is inside the C client; guarded by the GIL */
@@ -396,9 +396,12 @@ static PyObject* hex_of(const uint64_t words[2]) {
 
 static PyObject* client_info(PyObject* object, PyObject* nothing) {
   static const char* const views[] = {"view", "shared", "pinned", "copy"};
-  const client_object* self = (const client_object*)object;
+  client_object* self = (client_object*)object;
   const bw_info* info = &self->info;
   (void)nothing;
+  if (self->client != NULL && !self->busy && self->forks == bwpy_forks) {
+    look(self);
+  }
   return Py_BuildValue(
       "{s:L,s:N,s:L,s:I,s:I,s:I,s:K,s:N,s:I,s:I,s:K,s:s,s:I}",
       "next_step", (long long)info->next_step,
@@ -523,7 +526,7 @@ PyObject* bwpy_attach(PyObject* module, PyObject* arguments, PyObject* keywords)
 static PyMethodDef client_methods[] = {
     {"next", client_next, METH_O,
      "next(deadline_s) -> (step, next_step, slices) | None: waits without the GIL."},
-    {"info", client_info, METH_NOARGS, "info() -> dict: as of the last call."},
+    {"info", client_info, METH_NOARGS, "info() -> dict: as of now; as of the last look once closed or while a thread waits."},
     {"close", client_close, METH_NOARGS, "close(): detaches; from any thread, more than once."},
     {NULL, NULL, 0, NULL}};
 
