@@ -1,0 +1,787 @@
+package io.batchweave.bridge.ring;
+
+import io.batchweave.bridge.ring.RegionRing.Item;
+import io.batchweave.bridge.ring.RegionRing.Lease;
+import io.batchweave.bridge.ring.RingGeneration.Ending;
+import io.batchweave.bridge.ring.RingMember.Stage;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One ring: who reads it, where each step lies, when a region is free, and how one generation
+ * follows another. Pure: events go in, {@link RingCommand}s come out, in the order in which they
+ * are to be carried out. No thread, clock, random source or file inside; {@link #copy} and {@link
+ * #fingerprint} let a model explore it.
+ *
+ * <p>Invariants:
+ *
+ * <ul>
+ *   <li>a region is handed out only if no live lease and no unfinished fetch overlaps it, except
+ *       the same step in the same place;
+ *   <li>slot n is allocated only when every member has released n - N;
+ *   <li>a region is freed only when every member released it, no lease of a former generation lies
+ *       on it and no fetch may still write to it;
+ *   <li>no generation opens while a fetch of a former one is unfinished;
+ *   <li>nothing follows FAILED or END within a generation.
+ * </ul>
+ *
+ * <p>Phases: IDLE (nobody), FORMING (members gather, fetches of the former generation drain), OPEN,
+ * CLOSING (CLOSED is being stored). One thread drives it: call {@link #drain} after each event.
+ */
+public final class RingMachine {
+  private enum Phase {
+    IDLE,
+    FORMING,
+    OPEN,
+    CLOSING
+  }
+
+  private static final long NEVER = Long.MAX_VALUE;
+
+  private final RingSettings settings;
+  private final List<RingCommand> commands = new ArrayList<>();
+  private final RingMembers members;
+  private final RingGeneration newest;
+
+  /** Unfinished fetches. */
+  private final Map<Long, Item> fetches = new TreeMap<>();
+
+  /** Control files before the newest one that may still describe a lease. */
+  private final TreeSet<Long> olderControls = new TreeSet<>();
+
+  private Phase phase = Phase.IDLE;
+  private @Nullable SessionKey session;
+
+  /** When the generation starts without the local readers that are missing. */
+  private long startAtNs = NEVER;
+
+  private boolean startDue;
+  private boolean endAfterClose;
+
+  /** What came while CLOSED was being stored, and what made it so. */
+  private final List<ReaderHello> deferredHellos = new ArrayList<>();
+
+  private final List<Id128> deferredGone = new ArrayList<>();
+  private long nextFetchId = 1;
+
+  private long blockedBytes;
+
+  /**
+   * Creates one whose ring is empty.
+   *
+   * @param settings what does not change
+   * @param lastGeneration the highest generation number found in the directory; the first one here
+   *     is the next
+   */
+  public RingMachine(RingSettings settings, long lastGeneration) {
+    this.settings = settings;
+    this.members = new RingMembers();
+    this.newest =
+        new RingGeneration(
+            new RegionRing(settings.ringLengthBytes()), settings.descriptorCount(), lastGeneration);
+  }
+
+  private RingMachine(RingMachine other) {
+    settings = other.settings;
+    members = other.members.copy();
+    newest = other.newest.copy();
+    commands.addAll(other.commands);
+    for (Item item : newest.ring.items()) {
+      if (item.fetchId >= 0) {
+        fetches.put(item.fetchId, item);
+      }
+    }
+    olderControls.addAll(other.olderControls);
+    phase = other.phase;
+    session = other.session;
+    startAtNs = other.startAtNs;
+    startDue = other.startDue;
+    endAfterClose = other.endAfterClose;
+    deferredHellos.addAll(other.deferredHellos);
+    deferredGone.addAll(other.deferredGone);
+    nextFetchId = other.nextFetchId;
+    blockedBytes = other.blockedBytes;
+  }
+
+  /** A deep copy that shares no mutable state. */
+  public RingMachine copy() {
+    return new RingMachine(this);
+  }
+
+  /** A hash of the whole state. */
+  public long fingerprint() {
+    StateHash hash = new StateHash();
+    newest.hash(hash);
+    members.hash(hash);
+    fetches.keySet().forEach(hash::add);
+    olderControls.forEach(hash::add);
+    hash.add(phase.name().hashCode())
+        .add(Objects.hashCode(session))
+        .add(startAtNs)
+        .add(nextFetchId);
+    hash.add(blockedBytes).add(startDue ? 1 : 0).add(endAfterClose ? 1 : 0);
+    hash.add(deferredHellos.hashCode()).add(deferredGone.hashCode());
+    return hash.add(commands.hashCode()).value();
+  }
+
+  /**
+   * Hands out what is to be done, in order, and forgets it.
+   *
+   * @param consumer carries each command out
+   */
+  public void drain(Consumer<RingCommand> consumer) {
+    while (!commands.isEmpty()) {
+      List<RingCommand> batch = List.copyOf(commands);
+      commands.clear();
+      batch.forEach(consumer);
+    }
+  }
+
+  // ---- what the daemon asks
+
+  /** The session that the ring serves or forms, if any. */
+  public @Nullable SessionKey session() {
+    return session;
+  }
+
+  /** The slices of the newest generation. */
+  public List<Coordinate> coordinates() {
+    return newest.coordinates;
+  }
+
+  /** Every reader file to be looked at: {@link #onReader}, {@link #onReaderGone}. */
+  public List<Id128> readers() {
+    return members.readers();
+  }
+
+  /** Number of ranks that are served, wanted or expected. */
+  public int memberCount() {
+    return members.size();
+  }
+
+  /** The number of the newest generation. */
+  public long generation() {
+    return newest.number;
+  }
+
+  /** Whether steps can be taken. */
+  public boolean isOpen() {
+    return phase == Phase.OPEN;
+  }
+
+  /** Whether nobody is served and nothing is leased or being fetched. */
+  public boolean isFree() {
+    return phase == Phase.IDLE
+        && fetches.isEmpty()
+        && newest.ring.isEmpty()
+        && newest.ring.outside().isEmpty();
+  }
+
+  /** When {@link #onTime} is due; Long.MAX_VALUE when it is not. */
+  public long wakeAtNs() {
+    return phase == Phase.FORMING ? startAtNs : NEVER;
+  }
+
+  /**
+   * The step that the ring would take next, to be offered; -1 when it wants none now: nothing is
+   * open, the stream ended or failed, or a rank is N steps behind. A step that does not fit stays
+   * wanted: offer it again after each event.
+   */
+  public long wantedStep() {
+    return phase == Phase.OPEN
+            && newest.ending == Ending.NONE
+            && newest.slotIsFree(members.lowest())
+        ? newest.nextStep
+        : -1;
+  }
+
+  /** How the ring stands, for the control file and for people. */
+  public RingStatus status(String trouble) {
+    long needed = settings.neededBytes(blockedBytes);
+    Id128 blocker = blockedBytes > 0 ? members.blocker(newest.ring, needed) : Id128.NONE;
+    return newest.status(blockedBytes, blocker, members.leaseCount(blocker), trouble);
+  }
+
+  // ---- ranks come and go
+
+  /**
+   * A rank says Hello. Idempotent: the same Hello again repeats the answer or changes nothing.
+   * Which launch of a group may have the ring is decided before, by the daemon.
+   *
+   * @param hello who, and what it wants
+   * @param nowNs the time, for the wait for local readers
+   */
+  public void onHello(ReaderHello hello, long nowNs) {
+    if (phase == Phase.CLOSING) {
+      deferredHellos.add(hello);
+      return;
+    }
+    RingMember same = members.find(hello.reader());
+    if (same != null && same.stage != Stage.EXPECTED) {
+      if (same.stage == Stage.WELCOMED) {
+        welcome(same);
+      }
+    } else if (same != null || members.isHolder(hello.reader())) {
+      refuse(hello.reader(), RingRefusal.READER_FILE, "a reader file serves one attachment only");
+    } else if (members.disagree(session, hello)) {
+      refuse(
+          hello.reader(),
+          RingRefusal.SIZES_DISAGREE,
+          "another rank of the session announced other sizes, another stream or another number of"
+              + " local readers: session="
+              + hello.session()
+              + " localReaders="
+              + hello.localReaders());
+    } else if (phase == Phase.OPEN) {
+      joinOpen(hello, nowNs);
+    } else {
+      joinForming(hello, nowNs);
+    }
+  }
+
+  private void joinOpen(ReaderHello hello, long nowNs) {
+    boolean sameSession = hello.session().equals(session);
+    boolean sameSlices = newest.coordinates.containsAll(hello.coordinates());
+    boolean retry = newest.ending == Ending.FAILED && hello.nextStep() == newest.endingStep;
+    if (sameSession && sameSlices && !retry && newest.isReachable(hello.nextStep())) {
+      replacePrevious(hello);
+      RingMember member = new RingMember(hello);
+      members.add(member);
+      place(member);
+      freeTail();
+      return;
+    }
+    if (!(sameSession && retry) && !gapSuffices(hello)) {
+      refuseHeld(hello.reader(), hello.regionBytes(), members.possibleLeases(newest));
+      return;
+    }
+    deferredHellos.add(hello);
+    close(
+        !sameSession
+            ? CloseReason.NEW_SESSION
+            : retry
+                ? CloseReason.RETRY
+                : sameSlices ? CloseReason.OLDER_STEP : CloseReason.COORDINATE,
+        nowNs);
+  }
+
+  private void joinForming(ReaderHello hello, long nowNs) {
+    if (session != null && !hello.session().equals(session)) {
+      retireAll();
+    }
+    replacePrevious(hello);
+    session = hello.session();
+    members.add(new RingMember(hello));
+    if (phase == Phase.IDLE) {
+      form(nowNs);
+    }
+    openIfReady();
+  }
+
+  /** Nobody is served any more; leases stay until released or until their lock goes. */
+  private void retireAll() {
+    for (RingMember member : members.list()) {
+      members.remove(member);
+      if (member.stage == Stage.PENDING) {
+        refuse(member.reader, RingRefusal.NO_RING, "the ring now serves another launch, or nobody");
+      }
+      members.makeHolder(member.reader);
+    }
+  }
+
+  /**
+   * A rank came back with another file: through the old one it takes nothing more, and what it took
+   * there and did not release stays where it is.
+   */
+  private void replacePrevious(ReaderHello hello) {
+    RingMember replaced = members.find(hello.previous());
+    if (replaced == null) {
+      return;
+    }
+    members.remove(replaced);
+    members.makeHolder(replaced.reader);
+    if (replaced.stage == Stage.WELCOMED) {
+      members.addLeases(replaced, newest, ignored -> false); // a look drops what was released
+    }
+  }
+
+  /**
+   * Looks at what a rank has written since the last look.
+   *
+   * @param reader its reader file
+   * @param view what it says
+   */
+  public void onReader(Id128 reader, ReaderView view) {
+    if (phase == Phase.CLOSING) {
+      return;
+    }
+    List<Lease> leases = members.leases(reader);
+    if (leases != null && !leases.isEmpty()) {
+      long taken = view.taken();
+      List<Lease> released = null;
+      for (Lease lease : leases) {
+        if (taken <= lease.n() || view.isAcked(lease.n())) {
+          released = released == null ? new ArrayList<>() : released;
+          released.add(lease);
+        }
+      }
+      if (released != null) {
+        release(leases, released);
+      }
+    }
+    RingMember member = members.find(reader);
+    if (phase == Phase.OPEN && member != null && member.stage == Stage.WELCOMED) {
+      long before = member.lowest;
+      advance(member, view);
+      if (member.lowest != before) {
+        freeTail();
+      }
+    }
+  }
+
+  private void advance(RingMember member, ReaderView view) {
+    if (view.isAttached()) {
+      member.taken = Math.clamp(view.taken(), member.firstN, newest.nextN);
+      while (member.lowest < member.taken && view.isAcked(member.lowest)) {
+        member.lowest++;
+      }
+    }
+  }
+
+  private void release(List<Lease> leases, List<Lease> released) {
+    for (Lease lease : released) {
+      leases.remove(lease);
+      newest.ring.release(lease);
+    }
+    dropControls();
+    freeTail();
+  }
+
+  /**
+   * A rank's lock is gone: it has exited, was killed, or closed this attachment.
+   *
+   * @param reader its reader file
+   * @param nowNs the time
+   */
+  public void onReaderGone(Id128 reader, long nowNs) {
+    if (phase == Phase.CLOSING) {
+      deferredGone.add(reader);
+      return;
+    }
+    List<Lease> leases = members.removeHolder(reader);
+    RingMember member = members.find(reader);
+    if (leases != null) {
+      release(leases, List.copyOf(leases));
+    }
+    commands.add(new RingCommand.DropReader(reader));
+    if (member == null) {
+      openIfReady(); // a lease less may make room
+      return;
+    }
+    members.remove(member);
+    if (!members.isEmpty()) {
+      freeTail();
+      openIfReady();
+    } else if (phase == Phase.OPEN) {
+      close(CloseReason.SESSION_END, nowNs);
+    } else {
+      goIdle();
+    }
+  }
+
+  /**
+   * Serves nobody any more: the daemon ends, or the session did.
+   *
+   * @param reason SHUTDOWN or SESSION_END
+   * @param nowNs the time
+   */
+  public void onEnd(CloseReason reason, long nowNs) {
+    switch (phase) {
+      case OPEN -> {
+        endAfterClose = true;
+        close(reason, nowNs);
+      }
+      case CLOSING -> endAfterClose = true;
+      case FORMING -> {
+        retireAll();
+        goIdle();
+      }
+      case IDLE -> {}
+    }
+  }
+
+  // ---- steps
+
+  /**
+   * The wanted step exists.
+   *
+   * @param step what {@link #wantedStep} said
+   * @param stepAfter the step after it for this session
+   * @param regionBytes what the node needs of it, a multiple of the page size
+   */
+  public void onStep(long step, long stepAfter, long regionBytes) {
+    if (wantedStep() != step) {
+      return;
+    }
+    if (regionBytes > settings.ringLengthBytes() / (settings.hold() + 2)) {
+      fail(
+          step,
+          FailReason.LIMIT,
+          "the ring is too small for the step: step="
+              + step
+              + " needed="
+              + settings.neededBytes(regionBytes)
+              + " memory="
+              + settings.ringLengthBytes()
+              + "; serve with --memory of at least what is needed");
+      return;
+    }
+    long offset =
+        settings.neededBytes(regionBytes) <= newest.ring.windowBytes()
+            ? newest.ring.place(regionBytes)
+            : -1;
+    if (offset < 0) {
+      blockedBytes = regionBytes;
+      return;
+    }
+    blockedBytes = 0;
+    StepRegion region = new StepRegion(step, stepAfter, offset, regionBytes);
+    Item item = newest.ring.append(region, newest.nextN);
+    commands.add(new RingCommand.Allocate(newest.nextN, region));
+    fetch(item, FetchMode.FRESH);
+    newest.nextN++;
+    newest.nextStep = stepAfter;
+    members.list().forEach(this::place);
+  }
+
+  /**
+   * The stream is sealed at the wanted step.
+   *
+   * @param step what {@link #wantedStep} said
+   */
+  public void onEndOfStream(long step) {
+    if (wantedStep() == step) {
+      blockedBytes = 0;
+      finish(Ending.END, step, ControlDescriptor.KIND_END, 0, "");
+    }
+  }
+
+  /**
+   * The wanted step can never be served.
+   *
+   * @param step what {@link #wantedStep} said
+   * @param reason why, a permanent cause
+   * @param text for people
+   */
+  public void onStepFailed(long step, FailReason reason, String text) {
+    if (wantedStep() == step) {
+      fail(step, reason, text);
+    }
+  }
+
+  private void fail(long step, FailReason reason, String text) {
+    blockedBytes = 0;
+    finish(Ending.FAILED, step, ControlDescriptor.KIND_FAILED, reason.code(), text);
+  }
+
+  private void finish(Ending how, long step, int kind, int reason, String text) {
+    commands.add(new RingCommand.Allocate(newest.nextN, new StepRegion(step, step, 0, 0)));
+    commands.add(new RingCommand.Publish(newest.nextN, kind, reason, text));
+    newest.ending = how;
+    newest.endingStep = step;
+    newest.nextN++;
+    members.list().forEach(this::place);
+  }
+
+  private void fetch(Item item, FetchMode mode) {
+    item.fetchId = nextFetchId++;
+    item.published = false;
+    fetches.put(item.fetchId, item);
+    commands.add(new RingCommand.Fetch(item.fetchId, item.n, item.region, mode));
+  }
+
+  /**
+   * A fetch ended: nothing can write to its region any more.
+   *
+   * @param fetchId from the command
+   * @param outcome how
+   * @param reason of FAILED
+   * @param text of FAILED, for people
+   */
+  public void onFetchFinished(
+      long fetchId, FetchOutcome outcome, @Nullable FailReason reason, String text) {
+    Item item = fetches.remove(fetchId);
+    if (item == null) {
+      return;
+    }
+    item.fetchId = -1;
+    if (phase == Phase.OPEN && item.n >= 0 && !newest.isAfterEnding(item)) {
+      switch (outcome) {
+        case COMPLETE -> {
+          item.published = true;
+          commands.add(new RingCommand.Publish(item.n, ControlDescriptor.KIND_READY, 0, ""));
+        }
+        case FAILED -> failFetched(item, reason == null ? FailReason.CORRUPT : reason, text);
+        case CANCELLED -> fetch(item, FetchMode.VERIFY_FIRST);
+      }
+    }
+    freeTail();
+    openIfReady();
+  }
+
+  private void failFetched(Item item, FailReason reason, String text) {
+    commands.add(
+        new RingCommand.Publish(item.n, ControlDescriptor.KIND_FAILED, reason.code(), text));
+    newest.ending = Ending.FAILED;
+    newest.endingStep = item.region.step();
+    blockedBytes = 0;
+    for (Item later : newest.ring.items()) {
+      if (later.n > item.n && later.fetchId >= 0) {
+        commands.add(new RingCommand.Cancel(later.fetchId));
+      }
+    }
+  }
+
+  // ---- generations
+
+  private void close(CloseReason reason, long nowNs) {
+    commands.add(new RingCommand.Close(newest.number, reason));
+    phase = Phase.CLOSING;
+    blockedBytes = 0;
+    for (Long fetchId : fetches.keySet()) {
+      commands.add(new RingCommand.Cancel(fetchId));
+    }
+    form(nowNs);
+  }
+
+  /** Sets when the generation to come starts without the local readers that are missing. */
+  private void form(long nowNs) {
+    if (phase == Phase.IDLE) {
+      phase = Phase.FORMING;
+    }
+    startAtNs = nowNs + settings.startTimeoutNs();
+    startDue = false;
+  }
+
+  /**
+   * CLOSED is stored, followed by a full fence: here is what every reader had taken.
+   *
+   * @param views of each reader file
+   * @param nowNs the time
+   */
+  public void onClosed(Function<Id128, ReaderView> views, long nowNs) {
+    if (phase != Phase.CLOSING) {
+      return;
+    }
+    for (RingMember member : members) {
+      if (member.stage == Stage.WELCOMED) {
+        expect(member, views.apply(member.reader));
+      } else {
+        member.placeAt(RingMember.NO_N);
+      }
+    }
+    phase = Phase.FORMING;
+    if (endAfterClose || (members.isEmpty() && deferredHellos.isEmpty())) {
+      endAfterClose = false;
+      retireAll();
+      goIdle();
+    }
+    List<Id128> gone = List.copyOf(deferredGone);
+    deferredGone.clear();
+    List<ReaderHello> hellos = List.copyOf(deferredHellos);
+    deferredHellos.clear();
+    for (ReaderHello hello : hellos) {
+      onHello(hello, nowNs);
+    }
+    for (Id128 reader : gone) {
+      onReaderGone(reader, nowNs);
+    }
+    openIfReady();
+  }
+
+  /** What a member of a closed generation took and did not release, and where it goes on. */
+  private void expect(RingMember member, ReaderView view) {
+    if (!view.isAttached()) {
+      member.stage = Stage.PENDING; // its answer is repeated for the generation to come
+      member.nextStep = newest.stepOf(member.firstN);
+      member.placeAt(RingMember.NO_N);
+      return;
+    }
+    advance(member, view);
+    members.makeHolder(member.reader);
+    members.addLeases(member, newest, view::isAcked);
+    // It may be just about to back out of its last step: count it as not taken while it holds it.
+    long last = member.taken - 1;
+    boolean holdsLast = last >= member.lowest && !view.isAcked(last);
+    member.nextStep = newest.stepOf(holdsLast ? last : member.taken);
+    member.stage = Stage.EXPECTED;
+    member.placeAt(RingMember.NO_N);
+  }
+
+  /**
+   * The time has come; due at {@link #wakeAtNs}.
+   *
+   * @param nowNs the time
+   */
+  public void onTime(long nowNs) {
+    if (phase == Phase.FORMING && nowNs >= startAtNs) {
+      startDue = true;
+      openIfReady();
+    }
+  }
+
+  private void goIdle() {
+    phase = Phase.IDLE;
+    session = null;
+    startAtNs = NEVER;
+    newest.abandon();
+    freeTail();
+  }
+
+  private void openIfReady() {
+    SessionKey forSession = session;
+    while (phase == Phase.FORMING && forSession != null && fetches.isEmpty() && allThere()) {
+      long first = members.list().stream().mapToLong(member -> member.nextStep).min().orElseThrow();
+      List<Coordinate> union =
+          members.list().stream()
+              .flatMap(member -> member.coordinates.stream())
+              .distinct()
+              .sorted()
+              .toList();
+      if (newest.keepsPlaces(forSession, first, union)) {
+        open(forSession, first, union, true);
+      } else if (gapBytes(newest.ring.leasesByOffset())
+          >= settings.neededBytes(members.regionBytes())) {
+        open(forSession, first, union, false);
+      } else {
+        refuseCauses();
+      }
+    }
+  }
+
+  private boolean allThere() {
+    return !members.isEmpty()
+        && (startDue || members.size() >= members.list().getFirst().localReaders);
+  }
+
+  private long gapBytes(List<Lease> leases) {
+    return newest.ring.largestGap(leases).lengthBytes();
+  }
+
+  private void open(SessionKey forSession, long first, List<Coordinate> union, boolean keep) {
+    if (newest.number > 0) {
+      olderControls.add(newest.number);
+    }
+    List<Item> kept = newest.begin(forSession, first, union, keep);
+    blockedBytes = 0;
+    phase = Phase.OPEN;
+    startAtNs = NEVER;
+    startDue = false;
+    commands.add(
+        new RingCommand.Create(
+            newest.number, forSession, first, union, members.list().getFirst().localReaders));
+    for (Item item : kept) {
+      commands.add(new RingCommand.Allocate(item.n, item.region));
+    }
+    commands.add(new RingCommand.Open(newest.number));
+    dropControls();
+    members.list().forEach(this::place);
+    kept.forEach(item -> fetch(item, FetchMode.VERIFY_FIRST));
+    freeTail();
+  }
+
+  /** Refuses those for whom the ring is too full, so that the others go on. */
+  private void refuseCauses() {
+    List<RingMember> pending =
+        members.list().stream().filter(member -> member.stage == Stage.PENDING).toList();
+    List<RingMember> causes =
+        pending.stream()
+            .filter(
+                member -> !newest.keepsPlaces(session, member.nextStep, coordinatesWith(member)))
+            .toList();
+    for (RingMember member : causes.isEmpty() ? pending : causes) {
+      members.remove(member);
+      members.makeHolder(member.reader);
+      refuseHeld(member.reader, member.regionBytes, newest.ring.leasesByOffset());
+    }
+    if (members.isEmpty()) {
+      goIdle();
+    } else if (pending.isEmpty()) {
+      retireAll(); // cannot go on for those who are not even here: they will say Hello
+      goIdle();
+    }
+  }
+
+  private List<Coordinate> coordinatesWith(RingMember member) {
+    return newest.coordinates.containsAll(member.coordinates)
+        ? newest.coordinates
+        : member.coordinates;
+  }
+
+  private void dropControls() {
+    for (Long older : List.copyOf(olderControls)) {
+      if (!members.hasLeaseIn(older)) {
+        olderControls.remove(older);
+        commands.add(new RingCommand.DropControl(older));
+      }
+    }
+  }
+
+  // ---- members and space
+
+  /** Gives a member its first n, if its step has one by now; until then it holds nothing. */
+  private void place(RingMember member) {
+    long n = member.lowest == RingMember.NO_N ? newest.placeOf(member.nextStep) : -1;
+    if (n < 0) {
+      return;
+    }
+    member.placeAt(n);
+    if (member.stage == Stage.PENDING) {
+      member.stage = Stage.WELCOMED;
+      welcome(member);
+    }
+  }
+
+  private void welcome(RingMember member) {
+    commands.add(
+        new RingCommand.Welcome(
+            member.reader, newest.number, member.firstN, newest.stepOf(member.firstN)));
+  }
+
+  private void refuse(Id128 reader, RingRefusal refusal, String text) {
+    commands.add(new RingCommand.Refuse(reader, refusal, 0, 0, text));
+  }
+
+  private boolean gapSuffices(ReaderHello hello) {
+    return gapBytes(members.possibleLeases(newest)) >= settings.neededBytes(hello.regionBytes());
+  }
+
+  private void refuseHeld(Id128 reader, long regionBytes, List<Lease> leases) {
+    commands.add(
+        members.ringHeld(reader, leases, settings.neededBytes(regionBytes), gapBytes(leases)));
+  }
+
+  private void freeTail() {
+    long lowest = members.lowest();
+    Item first = newest.ring.first();
+    while (first != null && isFree(first, lowest)) {
+      newest.ring.removeFirst();
+      first = newest.ring.first();
+    }
+  }
+
+  private boolean isFree(Item item, long lowest) {
+    if (item.fetchId >= 0 || !item.leases.isEmpty()) {
+      return false;
+    }
+    // While no generation is open, what it described keeps its place.
+    return item.n < 0 || (phase == Phase.OPEN && item.published && item.n < lowest);
+  }
+}

@@ -1,0 +1,74 @@
+package io.batchweave.bridge.ring;
+
+import java.util.List;
+
+/** One rank of the session that a ring serves, as the machine knows it. */
+final class RingMember {
+  /** Where a rank stands. */
+  enum Stage {
+    /** Said Hello; its answer waits for a generation, or for its step to be allocated. */
+    PENDING,
+    /** Was told its n; takes and acks in its own time. */
+    WELCOMED,
+    /**
+     * Was attached to a former generation and has not come back yet: counted, not waited for. Its
+     * steps are kept until it comes or its lock goes.
+     */
+    EXPECTED
+  }
+
+  /** No n yet: its step is not allocated, so it holds nothing. */
+  static final long NO_N = Long.MAX_VALUE;
+
+  final Id128 reader;
+  final List<Coordinate> coordinates;
+  final int localReaders;
+  final long regionBytes;
+  Stage stage = Stage.PENDING;
+  long nextStep;
+
+  /** n of its first step in the current generation, or NO_N. */
+  long firstN = NO_N;
+
+  /** Lowest n that it has not released, or NO_N. */
+  long lowest = NO_N;
+
+  /** n + 1 of the last step it took. */
+  long taken;
+
+  RingMember(ReaderHello hello) {
+    this.reader = hello.reader();
+    this.coordinates = hello.coordinates();
+    this.localReaders = hello.localReaders();
+    this.regionBytes = hello.regionBytes();
+    this.nextStep = hello.nextStep();
+  }
+
+  private RingMember(RingMember other) {
+    reader = other.reader;
+    coordinates = other.coordinates;
+    localReaders = other.localReaders;
+    regionBytes = other.regionBytes;
+    stage = other.stage;
+    nextStep = other.nextStep;
+    firstN = other.firstN;
+    lowest = other.lowest;
+    taken = other.taken;
+  }
+
+  RingMember copy() {
+    return new RingMember(this);
+  }
+
+  /** Begins at n. */
+  void placeAt(long n) {
+    firstN = n;
+    lowest = n;
+    taken = n;
+  }
+
+  void hash(StateHash hash) {
+    hash.add(reader.high()).add(reader.low()).add(stage.name().hashCode()).add(nextStep);
+    hash.add(firstN).add(lowest).add(taken).add(coordinates.hashCode());
+  }
+}
