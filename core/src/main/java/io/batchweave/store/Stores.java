@@ -3,6 +3,7 @@ package io.batchweave.store;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.store.file.FileObjectStore;
 import io.batchweave.store.file.FileObjectStore.Durability;
+import io.batchweave.store.s3.S3ObjectStore;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -25,9 +26,8 @@ public final class Stores {
     StoreSettings settings = StoreSettings.resolve(parsed, environment);
     return switch (parsed.scheme()) {
       case "file" -> openFile(parsed, settings);
-      default ->
-          throw new BatchWeaveException(
-              BatchWeaveException.Kind.CONFIG, "no store for this URL: url=" + url);
+      case "s3" -> S3ObjectStore.open(parsed, settings);
+      default -> throw new IllegalStateException("unknown scheme: scheme=" + parsed.scheme());
     };
   }
 

@@ -1,0 +1,260 @@
+package io.batchweave.store.s3;
+
+import io.batchweave.BatchWeaveException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import software.amazon.awssdk.crt.CrtResource;
+import software.amazon.awssdk.crt.CrtRuntimeException;
+import software.amazon.awssdk.crt.auth.credentials.CredentialsProvider;
+import software.amazon.awssdk.crt.auth.credentials.DefaultChainCredentialsProvider;
+import software.amazon.awssdk.crt.auth.credentials.ProfileCredentialsProvider;
+import software.amazon.awssdk.crt.auth.credentials.StaticCredentialsProvider;
+import software.amazon.awssdk.crt.auth.signing.AwsSigningConfig;
+import software.amazon.awssdk.crt.http.HttpClientConnectionManager;
+import software.amazon.awssdk.crt.http.HttpClientConnectionManagerOptions;
+import software.amazon.awssdk.crt.http.HttpMonitoringOptions;
+import software.amazon.awssdk.crt.io.ClientBootstrap;
+import software.amazon.awssdk.crt.io.EventLoopGroup;
+import software.amazon.awssdk.crt.io.ExponentialBackoffRetryOptions;
+import software.amazon.awssdk.crt.io.HostResolver;
+import software.amazon.awssdk.crt.io.SocketOptions;
+import software.amazon.awssdk.crt.io.StandardRetryOptions;
+import software.amazon.awssdk.crt.io.TlsContext;
+import software.amazon.awssdk.crt.io.TlsContextOptions;
+import software.amazon.awssdk.crt.s3.S3Client;
+import software.amazon.awssdk.crt.s3.S3ClientOptions;
+
+/**
+ * Everything native that one store owns, opened in order and closed in the reverse one. Two clients
+ * share the event loops: plain HTTP connections for requests that must be sent exactly once and for
+ * small answers, and the {@link S3Client} for ranges and uploads that are split into parts. So a
+ * read of the manifest never queues behind a prefetch.
+ */
+final class CrtResources implements AutoCloseable {
+  private static final int CONTROL_CONNECTIONS = 64;
+  private static final int IDLE_MS = 5_000;
+  private static final int PART_RETRIES = 2;
+  private static final int CLOSE_TIMEOUT_S = 30;
+
+  private record Owned(CrtResource resource, @Nullable CompletableFuture<Void> closed) {}
+
+  private final ArrayDeque<Owned> owned = new ArrayDeque<>();
+  private final S3Settings settings;
+  private final @Nullable CredentialsProvider credentials;
+  private final HttpClientConnectionManager connections;
+  private final S3Client s3Client;
+
+  @SuppressWarnings("this-escape")
+  CrtResources(S3Settings settings) {
+    this.settings = settings;
+    boolean opened = false;
+    try {
+      EventLoopGroup loops =
+          new EventLoopGroup(Math.max(2, Runtime.getRuntime().availableProcessors() / 2));
+      own(loops, loops.getShutdownCompleteFuture());
+      HostResolver resolver = own(new HostResolver(loops), null);
+      ClientBootstrap bootstrap = new ClientBootstrap(loops, resolver);
+      own(bootstrap, bootstrap.getShutdownCompleteFuture());
+      TlsContext tls = "https".equals(settings.endpoint().getScheme()) ? openTls() : null;
+      credentials = settings.credentials().anonymous() ? null : openCredentials(bootstrap);
+      connections = openConnections(bootstrap, tls);
+      s3Client = openS3Client(bootstrap, tls);
+      opened = true;
+    } catch (CrtRuntimeException e) {
+      throw new BatchWeaveException(
+          BatchWeaveException.Kind.CONFIG,
+          "the S3 client cannot start: "
+              + settings.place()
+              + " profile="
+              + settings.credentials().profile()
+              + " reason="
+              + e.getMessage()
+              + "; check the profile and the credentials files",
+          e);
+    } finally {
+      if (!opened) {
+        close();
+      }
+    }
+  }
+
+  private <T extends CrtResource> T own(T resource, @Nullable CompletableFuture<Void> closed) {
+    owned.push(new Owned(resource, closed));
+    return resource;
+  }
+
+  private TlsContext openTls() {
+    try (TlsContextOptions options = TlsContextOptions.createDefaultClient()) {
+      options.withAlpnList("http/1.1");
+      String caFile = settings.limits().caFile();
+      if (!caFile.isEmpty()) {
+        options.withCertificateAuthority(readCa(caFile));
+      }
+      return own(new TlsContext(options), null);
+    } catch (CrtRuntimeException | IllegalArgumentException e) {
+      throw new BatchWeaveException(
+          BatchWeaveException.Kind.CONFIG,
+          "TLS cannot be set up: caFile="
+              + settings.limits().caFile()
+              + " reason="
+              + e.getMessage()
+              + "; it must be a PEM file of certificate authorities",
+          e);
+    }
+  }
+
+  private static String readCa(String caFile) {
+    try {
+      String pem = Files.readString(Path.of(caFile), StandardCharsets.US_ASCII);
+      if (pem.contains("-----BEGIN CERTIFICATE-----")) {
+        return pem;
+      }
+    } catch (IOException e) {
+      throw new BatchWeaveException(
+          BatchWeaveException.Kind.CONFIG,
+          "the file of certificate authorities cannot be read: caFile=" + caFile + " reason=" + e,
+          e);
+    }
+    throw new BatchWeaveException(
+        BatchWeaveException.Kind.CONFIG,
+        "the file has no certificate: caFile=" + caFile + "; it must be a PEM file");
+  }
+
+  private CredentialsProvider openCredentials(ClientBootstrap bootstrap) {
+    S3Settings.Credentials given = settings.credentials();
+    CredentialsProvider provider;
+    if (!given.accessKeyId().isEmpty()) {
+      StaticCredentialsProvider.StaticCredentialsProviderBuilder builder =
+          new StaticCredentialsProvider.StaticCredentialsProviderBuilder()
+              .withAccessKeyId(given.accessKeyId().getBytes(StandardCharsets.UTF_8))
+              .withSecretAccessKey(given.secret().getBytes(StandardCharsets.UTF_8));
+      if (!given.token().isEmpty()) {
+        builder.withSessionToken(given.token().getBytes(StandardCharsets.UTF_8));
+      }
+      provider = builder.build();
+    } else if (!given.profile().isEmpty()) {
+      provider =
+          ProfileCredentialsProvider.builder()
+              .withClientBootstrap(bootstrap)
+              .withProfileName(given.profile())
+              .build();
+    } else {
+      provider =
+          new DefaultChainCredentialsProvider.DefaultChainCredentialsProviderBuilder()
+              .withClientBootstrap(bootstrap)
+              .build();
+    }
+    return own(provider, provider.getShutdownCompleteFuture());
+  }
+
+  private HttpClientConnectionManager openConnections(
+      ClientBootstrap bootstrap, @Nullable TlsContext tls) {
+    SocketOptions socket = own(new SocketOptions(), null);
+    socket.connectTimeoutMs = settings.limits().connectTimeoutMs();
+    int port = settings.endpoint().getPort();
+    HttpClientConnectionManagerOptions options =
+        new HttpClientConnectionManagerOptions()
+            .withClientBootstrap(bootstrap)
+            .withSocketOptions(socket)
+            .withUri(settings.endpoint())
+            .withPort(port >= 0 ? port : tls == null ? 80 : 443)
+            .withMaxConnections(CONTROL_CONNECTIONS)
+            .withMaxConnectionIdleInMilliseconds(IDLE_MS)
+            .withConnectionAcquisitionTimeoutInMilliseconds(acquisitionTimeoutMs())
+            .withResponseFirstByteTimeoutInMilliseconds(settings.limits().requestTimeoutMs())
+            .withMonitoringOptions(monitoring());
+    if (tls != null) {
+      options.withTlsContext(tls);
+    }
+    HttpClientConnectionManager manager = HttpClientConnectionManager.create(options);
+    return own(manager, manager.getShutdownCompleteFuture());
+  }
+
+  private long acquisitionTimeoutMs() {
+    return (long) settings.limits().connectTimeoutMs() + settings.limits().requestTimeoutMs();
+  }
+
+  private HttpMonitoringOptions monitoring() {
+    HttpMonitoringOptions monitoring = new HttpMonitoringOptions();
+    monitoring.setMinThroughputBytesPerSecond(1);
+    monitoring.setAllowableThroughputFailureIntervalSeconds(
+        Math.max(2, (settings.limits().requestTimeoutMs() + 999) / 1000));
+    return monitoring;
+  }
+
+  private S3Client openS3Client(ClientBootstrap bootstrap, @Nullable TlsContext tls) {
+    S3ClientOptions options =
+        new S3ClientOptions()
+            .withRegion(settings.region())
+            .withClientBootstrap(bootstrap)
+            .withPartSize(settings.limits().partSizeBytes())
+            .withMultipartUploadThreshold(settings.limits().partSizeBytes())
+            .withThroughputTargetGbps(settings.limits().throughputGbps())
+            .withMemoryLimitInBytes(settings.limits().memoryLimitBytes())
+            .withConnectTimeoutMs(settings.limits().connectTimeoutMs())
+            .withHttpMonitoringOptions(monitoring())
+            .withStandardRetryOptions(
+                new StandardRetryOptions()
+                    .withBackoffRetryOptions(
+                        new ExponentialBackoffRetryOptions().withMaxRetries(PART_RETRIES)));
+    if (settings.limits().maxConnections() > 0) {
+      options.withMaxConnections(settings.limits().maxConnections());
+    }
+    if (tls != null) {
+      options.withTlsContext(tls);
+    }
+    CredentialsProvider provider = credentials;
+    if (provider == null) {
+      S3Client client = new S3Client(options);
+      return own(client, client.getShutdownCompleteFuture());
+    }
+    try (AwsSigningConfig signing =
+        AwsSigningConfig.getDefaultS3SigningConfig(settings.region(), provider)) {
+      S3Client client = new S3Client(options.withSigningConfig(signing));
+      return own(client, client.getShutdownCompleteFuture());
+    }
+  }
+
+  /** Whom to sign for; null: nobody. */
+  @Nullable CredentialsProvider credentials() {
+    return credentials;
+  }
+
+  HttpClientConnectionManager connections() {
+    return connections;
+  }
+
+  S3Client s3Client() {
+    return s3Client;
+  }
+
+  /** Closes all and waits, so that no native thread of this store is left. */
+  @Override
+  public void close() {
+    while (!owned.isEmpty()) {
+      Owned next = owned.pop();
+      next.resource().close();
+      if (next.closed() != null && !(next.resource() instanceof EventLoopGroup)) {
+        await(next.closed());
+      }
+    }
+  }
+
+  private static void await(CompletableFuture<Void> closed) {
+    try {
+      closed.get(CLOSE_TIMEOUT_S, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    } catch (ExecutionException | TimeoutException e) {
+      throw new IllegalStateException("native resources of the S3 client were not released", e);
+    }
+  }
+}

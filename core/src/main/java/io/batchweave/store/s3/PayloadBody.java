@@ -1,0 +1,62 @@
+package io.batchweave.store.s3;
+
+import io.batchweave.store.Payload;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+import software.amazon.awssdk.crt.http.HttpRequestBodyStream;
+
+/** A payload as the CRT reads it, on its own threads. */
+final class PayloadBody implements HttpRequestBodyStream {
+  private final Payload payload;
+  private Payload.@Nullable Reader reader;
+  private @Nullable IOException failure;
+
+  PayloadBody(Payload payload) {
+    this.payload = payload;
+  }
+
+  @Override
+  public synchronized boolean sendRequestBody(ByteBuffer target) {
+    try {
+      Payload.Reader current = reader;
+      if (current == null) {
+        current = payload.open();
+        reader = current;
+      }
+      return current.read(target);
+    } catch (IOException e) {
+      failure = e;
+      throw new IllegalStateException("cannot read the payload", e);
+    }
+  }
+
+  @Override
+  public synchronized boolean resetPosition() {
+    close();
+    return true;
+  }
+
+  @Override
+  public long getLength() {
+    return payload.lengthBytes();
+  }
+
+  /** Why the payload could not be read; null if it could. */
+  synchronized @Nullable IOException failure() {
+    return failure;
+  }
+
+  /** Ends reading; a later read starts anew. */
+  synchronized void close() {
+    Payload.Reader current = reader;
+    reader = null;
+    if (current != null) {
+      try {
+        current.close();
+      } catch (IOException e) {
+        // Nothing depends on closing what was only read.
+      }
+    }
+  }
+}

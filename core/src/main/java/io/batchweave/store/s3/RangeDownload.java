@@ -1,0 +1,156 @@
+package io.batchweave.store.s3;
+
+import io.batchweave.store.ByteRange;
+import io.batchweave.store.StoreException;
+import io.batchweave.store.StoreFailure;
+import io.batchweave.store.StoreFuture;
+import io.batchweave.store.StoreOperation;
+import io.batchweave.store.s3.S3Failures.Phase;
+import java.net.URI;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+import software.amazon.awssdk.crt.http.HttpHeader;
+import software.amazon.awssdk.crt.http.HttpRequest;
+import software.amazon.awssdk.crt.s3.ChecksumConfig;
+import software.amazon.awssdk.crt.s3.S3FinishedResponseContext;
+import software.amazon.awssdk.crt.s3.S3MetaRequestOptions;
+import software.amazon.awssdk.crt.s3.S3MetaRequestOptions.MetaRequestType;
+import software.amazon.awssdk.crt.s3.S3MetaRequestOptions.ResponseFileOption;
+import software.amazon.awssdk.crt.s3.S3MetaRequestProgress;
+import software.amazon.awssdk.crt.s3.S3MetaRequestResponseHandler;
+
+/**
+ * One range on its way into a file, written natively, part by part, in place. Always {@code
+ * GET_OBJECT} with a Range: {@code DEFAULT} lets a service that answers too much write behind the
+ * region. The CRT takes a range that ends past the end, or a last part that is short, for a
+ * success: length and position are checked here.
+ */
+final class RangeDownload implements S3MetaRequestResponseHandler {
+  final StoreFuture<Long> future;
+  private final S3Settings settings;
+  private final S3Failures failures;
+  private final String key;
+  private final ByteRange range;
+  private final AtomicLong transferredBytes = new AtomicLong();
+  private volatile String contentRange = "";
+  private volatile int status;
+
+  RangeDownload(
+      S3Settings settings,
+      S3Failures failures,
+      String key,
+      ByteRange range,
+      StoreFuture<Long> future) {
+    this.settings = settings;
+    this.failures = failures;
+    this.key = key;
+    this.range = range;
+    this.future = future;
+  }
+
+  S3MetaRequestOptions options(Path file, long position) {
+    HttpHeader[] headers = {
+      new HttpHeader("Host", settings.host()),
+      new HttpHeader(
+          "Range", "bytes=" + range.offset() + "-" + (range.offset() + range.lengthBytes() - 1))
+    };
+    return new S3MetaRequestOptions()
+        .withMetaRequestType(MetaRequestType.GET_OBJECT)
+        .withEndpoint(URI.create(settings.endpoint().toString()))
+        .withHttpRequest(new HttpRequest("GET", settings.objectPath(key), headers, null))
+        .withResponseFilePath(file)
+        .withResponseFileOption(ResponseFileOption.WRITE_TO_POSITION)
+        .withResponseFilePosition(position)
+        .withResponseFileDeleteOnFailure(false)
+        .withChecksumConfig(new ChecksumConfig().withValidateChecksum(false))
+        .withResponseHandler(this);
+  }
+
+  @Override
+  public void onResponseHeaders(int statusCode, HttpHeader[] headers) {
+    status = statusCode;
+    for (HttpHeader header : headers) {
+      if (header.getName().toLowerCase(Locale.ROOT).equals("content-range")) {
+        contentRange = header.getValue();
+      }
+    }
+  }
+
+  @Override
+  public void onProgress(S3MetaRequestProgress progress) {
+    transferredBytes.addAndGet(progress.getBytesTransferred());
+  }
+
+  @Override
+  public void onFinished(S3FinishedResponseContext context) {
+    StoreException failure = failureOf(context);
+    if (failure == null) {
+      future.complete(range.lengthBytes());
+    } else {
+      future.fail(failure);
+    }
+  }
+
+  private @Nullable StoreException failureOf(S3FinishedResponseContext context) {
+    StoreOperation operation = StoreOperation.GET_INTO;
+    int answered = context.getResponseStatus() != 0 ? context.getResponseStatus() : status;
+    ContentRange got = ContentRange.parse(contentRange);
+    long end = range.offset() + range.lengthBytes();
+    if (context.getErrorCode() != 0) {
+      if (answered >= 300) {
+        byte[] payload = context.getErrorPayload();
+        S3Xml.ErrorBody body = payload == null ? S3Xml.ErrorBody.NONE : S3Xml.parseError(payload);
+        return failures.ofStatus(operation, key, answered, body, region(context));
+      }
+      return failures.ofCrt(operation, key, context.getErrorCode(), Phase.SENT);
+    }
+    if (got != null && got.first() == range.offset() && got.total() >= 0 && got.total() < end) {
+      return new StoreException(
+          StoreFailure.RANGE,
+          operation,
+          key,
+          "the range goes past the end: offset="
+              + range.offset()
+              + " lengthBytes="
+              + range.lengthBytes()
+              + " sizeBytes="
+              + got.total());
+    }
+    if (answered != 206
+        || got == null
+        || got.first() != range.offset()
+        || got.last() != end - 1
+        || transferredBytes.get() != range.lengthBytes()) {
+      return failures
+          .badAnswer(
+              operation,
+              key,
+              "status="
+                  + answered
+                  + " contentRange="
+                  + contentRange
+                  + " receivedBytes="
+                  + transferredBytes
+                  + " expectedFirst="
+                  + range.offset()
+                  + " expectedBytes="
+                  + range.lengthBytes())
+          .withHttpStatus(answered);
+    }
+    return null;
+  }
+
+  private static String region(S3FinishedResponseContext context) {
+    HttpHeader[] headers = context.getErrorHeaders();
+    if (headers != null) {
+      for (HttpHeader header : headers) {
+        if (header.getName().toLowerCase(Locale.ROOT).equals("x-amz-bucket-region")) {
+          return header.getValue();
+        }
+      }
+    }
+    return "";
+  }
+}

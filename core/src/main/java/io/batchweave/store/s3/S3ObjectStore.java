@@ -1,0 +1,376 @@
+package io.batchweave.store.s3;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.Bytes;
+import io.batchweave.store.ByteRange;
+import io.batchweave.store.Keys;
+import io.batchweave.store.Listing;
+import io.batchweave.store.ObjectInfo;
+import io.batchweave.store.ObjectStore;
+import io.batchweave.store.Payload;
+import io.batchweave.store.PutOutcome;
+import io.batchweave.store.StoreException;
+import io.batchweave.store.StoreFailure;
+import io.batchweave.store.StoreFuture;
+import io.batchweave.store.StoreOperation;
+import io.batchweave.store.StoreSettings;
+import io.batchweave.store.StoreUrl;
+import io.batchweave.store.s3.S3Failures.Phase;
+import io.batchweave.store.s3.S3Settings.Checksums;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import software.amazon.awssdk.crt.CrtRuntimeException;
+import software.amazon.awssdk.crt.s3.S3MetaRequest;
+import software.amazon.awssdk.crt.s3.S3MetaRequestOptions;
+
+/**
+ * Objects in a bucket of any S3-compatible service. See the package for how each operation is sent.
+ *
+ * <p>Thread-safe. Futures complete on the client's native threads. {@link #close()} cancels what is
+ * in flight, waits until it has come to rest and until the native resources are released.
+ */
+public final class S3ObjectStore implements ObjectStore {
+  private final S3Settings settings;
+  private final S3Failures failures;
+  private final CrtResources resources;
+  private final SignedHttp http;
+  private final S3Deletes deletes;
+  private final S3Lists lists;
+  private final Set<StoreFuture<?>> inFlight = ConcurrentHashMap.newKeySet();
+  private final Object lock = new Object();
+  private boolean closed;
+
+  private S3ObjectStore(S3Settings settings) {
+    this.settings = settings;
+    this.failures = new S3Failures(settings);
+    this.resources = new CrtResources(settings);
+    this.http = new SignedHttp(settings, failures, resources);
+    this.deletes = new S3Deletes(settings, failures, http);
+    this.lists = new S3Lists(settings, failures, http);
+  }
+
+  /**
+   * Opens a store; nothing is sent yet.
+   *
+   * @param url scheme {@code s3}
+   * @param settings its settings
+   * @throws BatchWeaveException of kind CONFIG if a setting is wrong
+   */
+  public static S3ObjectStore open(StoreUrl url, StoreSettings settings) {
+    return new S3ObjectStore(S3Settings.of(url, settings));
+  }
+
+  @Override
+  public CompletableFuture<PutOutcome> putIfAbsent(String key, Payload body) {
+    Keys.requireKey(key);
+    StoreOperation operation = StoreOperation.PUT_IF_ABSENT;
+    return guarded(
+        operation,
+        key,
+        () ->
+            StoreFuture.follow(
+                http.send(putRequest(operation, key, body).withHeader("If-None-Match", "*")),
+                answer ->
+                    switch (answer.status()) {
+                      case 200 -> PutOutcome.CREATED;
+                      case 412 -> PutOutcome.EXISTS;
+                      default -> throw refused(operation, key, answer);
+                    }));
+  }
+
+  @Override
+  public CompletableFuture<Void> put(String key, Payload body) {
+    Keys.requireKey(key);
+    StoreOperation operation = StoreOperation.PUT;
+    if (settings.multipart() && body.lengthBytes() > settings.limits().partSizeBytes()) {
+      return guarded(operation, key, () -> multipart(key, body));
+    }
+    return guarded(
+        operation,
+        key,
+        () ->
+            StoreFuture.follow(
+                http.send(putRequest(operation, key, body)),
+                answer -> {
+                  if (answer.status() != 200) {
+                    throw refused(operation, key, answer);
+                  }
+                  return null;
+                }));
+  }
+
+  private S3Request putRequest(StoreOperation operation, String key, Payload body) {
+    S3Request request = S3Request.of(operation, key, "PUT", settings.objectPath(key));
+    try {
+      if (settings.checksums() == Checksums.CRC32C) {
+        request = request.withHeader("x-amz-checksum-crc32c", PayloadDigests.crc32cBase64(body));
+      }
+      String sha256 =
+          operation == StoreOperation.PUT_IF_ABSENT
+              ? PayloadDigests.sha256Hex(body)
+              : S3Request.UNSIGNED;
+      return request.withBody(body, sha256);
+    } catch (IOException e) {
+      throw new StoreException(
+              StoreFailure.CONFIG, operation, key, "the payload cannot be read: reason=" + e)
+          .withCause(e);
+    }
+  }
+
+  private StoreFuture<Void> multipart(String key, Payload body) {
+    StoreFuture<Void> future = new StoreFuture<>();
+    MultipartUpload upload = new MultipartUpload(settings, failures, key, body, future);
+    startMetaRequest(StoreOperation.PUT, key, upload.options(), future);
+    return future;
+  }
+
+  @Override
+  public CompletableFuture<Bytes> get(String key, @Nullable ByteRange range, long maxLengthBytes) {
+    Keys.requireKey(key);
+    StoreOperation operation = StoreOperation.GET;
+    S3Request request =
+        S3Request.of(operation, key, "GET", settings.objectPath(key))
+            .withMaxAnswerBytes(maxLengthBytes);
+    if (range == null) {
+      return guarded(
+          operation,
+          key,
+          () -> StoreFuture.follow(http.send(request), answer -> whole(key, answer)));
+    }
+    long last = range.offset() + range.lengthBytes() - 1;
+    S3Request ranged = request.withHeader("Range", "bytes=" + range.offset() + "-" + last);
+    return guarded(
+        operation,
+        key,
+        () -> StoreFuture.follow(http.send(ranged), answer -> part(key, range, answer)));
+  }
+
+  private Bytes whole(String key, S3Answer answer) {
+    if (answer.status() != 200) {
+      throw refused(StoreOperation.GET, key, answer);
+    }
+    return Bytes.wrap(answer.body());
+  }
+
+  private Bytes part(String key, ByteRange range, S3Answer answer) {
+    if (answer.status() != 206) {
+      throw refused(StoreOperation.GET, key, answer);
+    }
+    ContentRange got = ContentRange.parse(answer.header("content-range"));
+    long last = range.offset() + range.lengthBytes() - 1;
+    if (got == null
+        || got.first() != range.offset()
+        || got.last() != (got.total() < 0 ? last : Math.min(last, got.total() - 1))
+        || got.lengthBytes() != answer.body().length) {
+      throw failures
+          .badAnswer(
+              StoreOperation.GET,
+              key,
+              "contentRange="
+                  + answer.header("content-range")
+                  + " receivedBytes="
+                  + answer.body().length
+                  + " expectedFirst="
+                  + range.offset()
+                  + " expectedBytes="
+                  + range.lengthBytes())
+          .withHttpStatus(answer.status());
+    }
+    return Bytes.wrap(answer.body());
+  }
+
+  @Override
+  public CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
+    Keys.requireKey(key);
+    return guarded(
+        StoreOperation.GET_INTO,
+        key,
+        () -> {
+          requireTarget(key, file, position, range.lengthBytes());
+          StoreFuture<Long> future = new StoreFuture<>();
+          RangeDownload download = new RangeDownload(settings, failures, key, range, future);
+          startMetaRequest(StoreOperation.GET_INTO, key, download.options(file, position), future);
+          return future;
+        });
+  }
+
+  private static void requireTarget(String key, Path file, long position, long lengthBytes) {
+    String wrong;
+    try {
+      long size = Files.size(file);
+      if (position >= 0 && size - lengthBytes >= position) {
+        return;
+      }
+      wrong = "too short: sizeBytes=" + size;
+    } catch (IOException e) {
+      wrong = "not readable: reason=" + e;
+    }
+    throw new StoreException(
+        StoreFailure.CONFIG,
+        StoreOperation.GET_INTO,
+        key,
+        "the target file is "
+            + wrong
+            + " file="
+            + file
+            + " position="
+            + position
+            + " lengthBytes="
+            + lengthBytes);
+  }
+
+  private void startMetaRequest(
+      StoreOperation operation, String key, S3MetaRequestOptions options, StoreFuture<?> future) {
+    S3MetaRequest request;
+    try {
+      request = resources.s3Client().makeMetaRequest(options);
+    } catch (CrtRuntimeException e) {
+      future.fail(failures.ofCrt(operation, key, e.errorCode, Phase.NOT_SENT).withCause(e));
+      return;
+    }
+    future.onCancel(request::cancel);
+    var _ = future.whenComplete((value, thrown) -> request.close());
+  }
+
+  @Override
+  public CompletableFuture<ObjectInfo> head(String key) {
+    Keys.requireKey(key);
+    StoreOperation operation = StoreOperation.HEAD;
+    S3Request request = S3Request.of(operation, key, "HEAD", settings.objectPath(key));
+    return guarded(
+        operation,
+        key,
+        () ->
+            StoreFuture.follow(
+                http.send(request),
+                answer -> {
+                  if (answer.status() != 200) {
+                    throw refused(operation, key, answer);
+                  }
+                  try {
+                    long size = Long.parseLong(answer.header("content-length"));
+                    return new ObjectInfo(size, answer.header("etag"));
+                  } catch (NumberFormatException e) {
+                    throw failures.badAnswer(operation, key, "no Content-Length");
+                  }
+                }));
+  }
+
+  @Override
+  public CompletableFuture<Listing> list(String prefix, int limit) {
+    Keys.requirePrefix(prefix);
+    if (limit < 1) {
+      throw new IllegalArgumentException("limit must be at least 1: limit=" + limit);
+    }
+    return guarded(StoreOperation.LIST, prefix, () -> lists.list(prefix, limit));
+  }
+
+  @Override
+  public CompletableFuture<List<String>> delete(List<String> keys) {
+    List<String> all = List.copyOf(keys);
+    all.forEach(Keys::requireKey);
+    if (all.isEmpty()) {
+      return CompletableFuture.completedFuture(List.of());
+    }
+    return guarded(StoreOperation.DELETE, all.getFirst(), () -> deletes.delete(all));
+  }
+
+  private StoreException refused(StoreOperation operation, String key, S3Answer answer) {
+    return refused(failures, operation, key, answer);
+  }
+
+  static StoreException refused(
+      S3Failures failures, StoreOperation operation, String key, S3Answer answer) {
+    S3Xml.ErrorBody body =
+        answer.status() < 300 ? S3Xml.ErrorBody.NONE : S3Xml.parseError(answer.body());
+    return failures.ofStatus(
+        operation, key, answer.status(), body, answer.header("x-amz-bucket-region"));
+  }
+
+  /** Starts a request unless the store is closed, and knows it until it has come to rest. */
+  private <T> CompletableFuture<T> guarded(
+      StoreOperation operation, String key, Supplier<StoreFuture<T>> start) {
+    synchronized (lock) {
+      if (closed) {
+        return StoreFuture.failed(failures.closed(operation, key));
+      }
+    }
+    StoreFuture<T> request;
+    try {
+      request = start.get();
+    } catch (StoreException e) {
+      return StoreFuture.failed(e);
+    }
+    StoreFuture<T> outer = new StoreFuture<>();
+    inFlight.add(request);
+    outer.onCancel(() -> request.cancel(false));
+    var _ =
+        request.whenComplete((value, thrown) -> {
+          boolean closing;
+          synchronized (lock) {
+            inFlight.remove(request);
+            closing = closed;
+            lock.notifyAll();
+          }
+          if (thrown == null) {
+            outer.complete(value);
+          } else if (closing && !outer.cancelRequested()) {
+            outer.fail(failures.closed(operation, key));
+          } else {
+            outer.fail(thrown);
+          }
+        });
+    synchronized (lock) {
+      if (closed) {
+        request.cancel(false);
+      }
+    }
+    return outer;
+  }
+
+  @Override
+  public String url() {
+    return "s3://"
+        + settings.bucket()
+        + (settings.prefix().isEmpty() ? "" : "/" + settings.prefix());
+  }
+
+  @Override
+  public void close() {
+    boolean interrupted = false;
+    synchronized (lock) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+    }
+    for (StoreFuture<?> request : inFlight) {
+      request.cancel(false);
+    }
+    synchronized (lock) {
+      while (!inFlight.isEmpty()) {
+        try {
+          lock.wait();
+        } catch (InterruptedException e) {
+          interrupted = true;
+        }
+      }
+    }
+    resources.close();
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return url();
+  }
+}

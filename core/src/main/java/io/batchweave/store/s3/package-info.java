@@ -1,0 +1,26 @@
+/**
+ * Any S3-compatible service as an object store: {@link io.batchweave.store.s3.S3ObjectStore}. The
+ * only package that may import the AWS CRT.
+ *
+ * <table>
+ * <caption>How each operation is sent</caption>
+ * <tr><th>operation</th><th>request</th><th>through</th></tr>
+ * <tr><td>putIfAbsent</td><td>PUT, {@code If-None-Match: *}, body signed by SHA-256</td><td>plain
+ * connection, sent once</td></tr>
+ * <tr><td>put</td><td>PUT, or a multipart upload above the size of a part</td><td>plain connection;
+ * {@code S3Client} for parts</td></tr>
+ * <tr><td>get, head, list, delete</td><td>GET, HEAD, GET {@code ?list-type=2}, POST {@code
+ * ?delete}</td><td>plain connection, bounded answer</td></tr>
+ * <tr><td>getInto</td><td>ranged GETs, split into parts</td><td>{@code S3Client}, straight into the
+ * file</td></tr>
+ * </table>
+ *
+ * <p>A conditional create counts as done on 200 alone and as existing on 412 alone; 409 is a
+ * conflict, and any other answer, or none, says nothing about the effect. The conditional create
+ * does not go through the {@code S3Client}, because that repeats a failed request at least once,
+ * whatever its retry options say, and so may turn its own success into a 412.
+ *
+ * <p>Addresses: path style puts the bucket into the path and the endpoint into {@code Host};
+ * virtual style puts the bucket before the host. Callbacks run on native threads and do not block.
+ */
+package io.batchweave.store.s3;
