@@ -27,8 +27,7 @@ import org.jspecify.annotations.Nullable;
  * produce and read; they pass on its requests under ids of their own, drain {@link #nextEvent}
  * after every call (it stops reading when nobody does) and never change {@link #state}.
  *
- * <p>Every input method only notes what is wanted; as the rule for machines says, {@link #onTime}
- * is called after it.
+ * <p>Every input method only notes what is wanted, and makes {@link #wakeAtNs} due at once.
  *
  * <p>Memory: as many versions as requests may be in flight, the entries since the last snapshot, a
  * few segments, the state.
@@ -129,7 +128,10 @@ public final class LogFollower implements Machine<LogFollower> {
 
   /** How to go on; PAUSED at first. */
   public void follow(Mode newMode) {
-    this.mode = newMode;
+    if (mode != newMode) {
+      mode = newMode;
+      wakeAtNs = Long.MIN_VALUE;
+    }
   }
 
   /**
@@ -138,6 +140,7 @@ public final class LogFollower implements Machine<LogFollower> {
    */
   public void requireHead() {
     demand++;
+    wakeAtNs = Long.MIN_VALUE;
   }
 
   /**
@@ -236,7 +239,9 @@ public final class LogFollower implements Machine<LogFollower> {
       return new StepLookup.Entry(entry);
     }
     long index = SegmentShelf.indexOf(step);
-    shelf.want(index);
+    if (shelf.want(index)) {
+      wakeAtNs = Long.MIN_VALUE;
+    }
     return new StepLookup.NeedSegment(index);
   }
 
@@ -308,7 +313,7 @@ public final class LogFollower implements Machine<LogFollower> {
 
   @Override
   public long wakeAtNs() {
-    return wakeAtNs;
+    return failure == null ? wakeAtNs : Long.MAX_VALUE;
   }
 
   @Override

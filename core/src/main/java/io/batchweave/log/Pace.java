@@ -50,7 +50,8 @@ final class Pace {
   /** A look found nothing. */
   void miss(long nowNs, Bits bits) {
     hits = 0;
-    intervalNs = Math.max(intervalNs, lastArrivalNs == 0 ? 0 : nowNs - lastArrivalNs);
+    lastArrivalNs = lastArrivalNs == 0 ? nowNs : lastArrivalNs;
+    intervalNs = Math.max(intervalNs, nowNs - lastArrivalNs);
     nextLookNs = nowNs + waitNs(bits);
   }
 

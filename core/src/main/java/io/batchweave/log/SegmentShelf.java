@@ -77,12 +77,16 @@ final class SegmentShelf {
     return new ArrayList<>(folded.values());
   }
 
-  void want(long index) {
-    wanted.add(index);
+  /** Wishes for a segment; false if it was wished for already. */
+  boolean want(long index) {
+    if (!wanted.add(index)) {
+      return false;
+    }
     // A seek far away must not make everything on the way be read.
     while (wanted.size() > cachedSegments) {
       wanted.remove(wanted.first() == index ? wanted.last() : wanted.first());
     }
+    return true;
   }
 
   void unwant(long index) {

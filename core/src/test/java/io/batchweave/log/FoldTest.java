@@ -629,7 +629,7 @@ class FoldTest {
   }
 
   @Nested
-  class Void {
+  class VoidVersion {
     private VersionHeader lie(int field) {
       VersionHeader h = log.header();
       UUID no = new UUID(6, 6);
