@@ -66,6 +66,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
   private @Nullable SnapshotWriter snapshotWriter;
   private long snapshotGeneration;
   private long snapshotRetryAtNs = Long.MIN_VALUE;
+  private long snapshotWakeAtNs = Long.MAX_VALUE;
   private @Nullable String snapshotTrouble;
   private int refusals;
   private @Nullable String trouble;
@@ -101,6 +102,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
     this.snapshotWriter = other.snapshotWriter == null ? null : other.snapshotWriter.copy();
     this.snapshotGeneration = other.snapshotGeneration;
     this.snapshotRetryAtNs = other.snapshotRetryAtNs;
+    this.snapshotWakeAtNs = other.snapshotWakeAtNs;
     this.snapshotTrouble = other.snapshotTrouble;
     this.refusals = other.refusals;
     this.trouble = other.trouble;
@@ -203,10 +205,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
     if (put != null) {
       ownNs = put.sentAtNs() + PUT_TIMEOUT_NS;
     }
-    if (follower.isOpen() && follower.snapshots().blocking() && snapshotWriter == null) {
-      ownNs = Math.min(ownNs, snapshotRetryAtNs);
-    }
-    return Math.min(follower.wakeAtNs(), ownNs);
+    return Math.min(follower.wakeAtNs(), Math.min(ownNs, snapshotWakeAtNs));
   }
 
   private static Requests sub(int owner, Requests requests) {
@@ -214,6 +213,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
   }
 
   private void advance(long nowNs, Requests requests) {
+    snapshotWakeAtNs = Long.MAX_VALUE;
     takeEvents(nowNs);
     if (failure != null || !follower.isOpen()) {
       return;
@@ -335,6 +335,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
     if (nowNs >= snapshotRetryAtNs) {
       startSnapshot(nowNs, requests);
     }
+    snapshotWakeAtNs = snapshotWriter == null ? snapshotRetryAtNs : Long.MAX_VALUE;
     return true;
   }
 
@@ -424,7 +425,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
     return Objects.hash(
             policy.fingerprint(),
             bits.fingerprint(),
-            events,
+            List.copyOf(events),
             ownCommits,
             offers,
             written,

@@ -155,13 +155,19 @@ final class BatchQueue {
 
   /** When {@link #upload} has something to send again. */
   long wakeAtNs() {
-    long[] wakeAtNs = {Long.MAX_VALUE};
-    forEachUpload(upload -> {
-      if (upload.inFlight() || upload.failures() > 0) {
-        wakeAtNs[0] = Math.min(wakeAtNs[0], upload.dueAtNs());
+    long wakeAtNs = Long.MAX_VALUE;
+    for (FormedBlock formed : blocks) {
+      if (formed.stateUpload != null) {
+        wakeAtNs = Math.min(wakeAtNs, formed.stateUpload.dueAtNs());
       }
-    });
-    return wakeAtNs[0];
+    }
+    long inFlight = pending.stream().filter(batch -> batch.upload.inFlight()).count();
+    for (Batch batch : pending) {
+      if (batch.upload.inFlight() || inFlight < maxUploads) {
+        wakeAtNs = Math.min(wakeAtNs, batch.upload.dueAtNs());
+      }
+    }
+    return wakeAtNs;
   }
 
   private void forEachUpload(Consumer<Upload> action) {

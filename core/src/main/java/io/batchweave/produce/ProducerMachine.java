@@ -511,7 +511,7 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
         incarnation,
         commit.fingerprint(),
         queue.fingerprint(),
-        committed,
+        List.copyOf(committed),
         phase,
         epoch,
         fenceWritten,

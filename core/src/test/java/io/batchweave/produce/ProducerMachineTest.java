@@ -1,0 +1,301 @@
+package io.batchweave.produce;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.log.Bits;
+import io.batchweave.log.ModelStore.Answer;
+import io.batchweave.log.ModelStore.Effect;
+import io.batchweave.log.ModelStore.Fate;
+import io.batchweave.log.ModelStore.Fates;
+import io.batchweave.produce.ProducerMachine.Phase;
+import io.batchweave.produce.ProducerModel.Incarnation;
+import io.batchweave.store.StoreRequest;
+import java.util.List;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** One incarnation and several against a store that loses, doubles, delays and refuses. */
+@Timeout(120)
+class ProducerMachineTest {
+  private static final int MAX_EVENTS = 200_000;
+  private static final long MS = 1_000_000;
+
+  @Test
+  void shouldCommitEverythingInOrderWhenTheStoreIsSmooth() {
+    ProducerModel model = new ProducerModel(1);
+    Incarnation process = model.start("p", 30);
+    assertTrue(model.store.run(process::done, MAX_EVENTS));
+    assertEquals(30, process.acknowledged.size());
+    assertEquals(30, model.log().state.nextStep());
+    model.check();
+  }
+
+  @Test
+  void shouldCommitOnceWhenTheAnswerOfALandedVersionIsLost() {
+    // A1: lost, then 412 for the same version.
+    ProducerModel model = new ProducerModel(2);
+    int[] lost = {0};
+    model.store.fates((request, bits) ->
+        isVersion(request) && lost[0]++ % 2 == 0
+            ? new Fate(5 * MS, 5 * MS, Effect.APPLIED, Answer.LOST)
+            : Fates.SMOOTH.of(request, bits));
+    Incarnation process = model.start("p", 10);
+    assertTrue(model.store.run(process::done, MAX_EVENTS));
+    assertTrue(lost[0] > 2);
+    assertEquals(10, process.acknowledged.size());
+    model.check();
+  }
+
+  @Test
+  void shouldSucceedWhenOthersWentOnBeforeTheLostAnswerIsCleared() {
+    // A2: the others commit v+1, v+2, … while one waits for an answer that never comes.
+    ProducerModel model = new ProducerModel(3);
+    boolean[] lost = {false};
+    Incarnation[] slow = {null};
+    model.store.fates((request, bits) -> {
+      boolean first =
+          isVersion(request)
+              && slow[0] != null
+              && slow[0].machine.phase() == Phase.LIVE
+              && slow[0].machine.committedSeq() == 1
+              && !lost[0];
+      if (first) {
+        lost[0] = true;
+        return new Fate(5 * MS, 5 * MS, Effect.APPLIED, Answer.LOST);
+      }
+      return Fates.SMOOTH.of(request, bits);
+    });
+    slow[0] = model.start("slow", 1);
+    model.store.run(slow[0]::done, 60);
+    Incarnation other = model.start("other", 20);
+    assertTrue(model.store.run(() -> other.done() && slow[0].done(), MAX_EVENTS));
+    assertTrue(lost[0]);
+    model.check();
+  }
+
+  @Test
+  void shouldStayUnknownWhileTheReadThatShouldClearItUpFails() {
+    // A5: after the lost answer every GET of a version fails; then the store heals.
+    ProducerModel model = new ProducerModel(4);
+    boolean[] broken = {false};
+    boolean[] healed = {false};
+    model.store.fates((request, bits) -> {
+      if (!healed[0] && isVersion(request) && model.log().state.version() >= 1) {
+        broken[0] = true;
+        return new Fate(5 * MS, 5 * MS, Effect.APPLIED, Answer.LOST);
+      }
+      if (broken[0] && !healed[0] && request instanceof StoreRequest.Get) {
+        return new Fate(5 * MS, 5 * MS, Effect.NOT_APPLIED, Answer.THROTTLED);
+      }
+      return Fates.SMOOTH.of(request, bits);
+    });
+    Incarnation process = model.start("p", 1);
+    long[] untilNs = {0};
+    assertTrue(
+        model.store.run(
+            () -> {
+              if (broken[0] && untilNs[0] == 0) {
+                untilNs[0] = model.store.nowNs() + 60_000 * MS;
+              }
+              return untilNs[0] != 0 && model.store.nowNs() > untilNs[0];
+            },
+            MAX_EVENTS));
+    assertEquals(Phase.LIVE, process.machine.phase(), "neither conflict nor success");
+    assertTrue(process.acknowledged.isEmpty());
+    assertFalse(process.machine.drained());
+    assertNotNull(process.machine.trouble());
+    healed[0] = true;
+    assertTrue(model.store.run(process::done, MAX_EVENTS));
+    assertEquals(1, process.acknowledged.size());
+    model.check();
+  }
+
+  @Test
+  void shouldTryTheSameVersionAgainWhenTheStoreSaysConflict() {
+    // A6: 409 while the key stays empty.
+    ProducerModel model = new ProducerModel(5);
+    int[] conflicts = {0};
+    model.store.fates((request, bits) ->
+        isVersion(request) && conflicts[0]++ % 3 != 2
+            ? new Fate(5 * MS, 5 * MS, Effect.NOT_APPLIED, Answer.CONFLICT)
+            : Fates.SMOOTH.of(request, bits));
+    Incarnation process = model.start("p", 5);
+    assertTrue(model.store.run(process::done, MAX_EVENTS));
+    List<String> keys =
+        process.client.sent().stream()
+            .filter(ProducerMachineTest::isVersion)
+            .map(StoreRequest::key)
+            .toList();
+    assertTrue(keys.size() > keys.stream().distinct().count(), "the same version, several times");
+    assertEquals(keys.stream().distinct().count(), model.log().state.version(), "none was lost");
+    model.check();
+  }
+
+  @Test
+  void shouldProposeTheNextEpochWhenTheLateFenceOfADeadIncarnationWins() {
+    // A9: X sends fence(1) and dies; its restart Y proposes 1; X's late PUT wins.
+    ProducerModel model = new ProducerModel(6);
+    boolean[] first = {true};
+    model.store.fates((request, bits) -> {
+      if (isVersion(request) && first[0]) {
+        first[0] = false;
+        return new Fate(40 * MS, 5 * MS, Effect.APPLIED, Answer.LOST);
+      }
+      return isVersion(request)
+          ? new Fate(100 * MS, 5 * MS, Effect.APPLIED, Answer.DELIVERED)
+          : Fates.SMOOTH.of(request, bits);
+    });
+    Incarnation x = model.start("p", 5);
+    assertTrue(model.store.run(() -> !first[0], MAX_EVENTS));
+    x.crash();
+    Incarnation y = model.start("p", 5);
+    assertTrue(model.store.run(y::done, MAX_EVENTS));
+    assertEquals(2, y.machine.epoch());
+    model.check();
+  }
+
+  @Test
+  void shouldStayDownWhenAnotherIncarnationTookOver() {
+    // C1, C3: two live incarnations of one id; the older is fenced, says so and stays down.
+    ProducerModel model = new ProducerModel(7);
+    Incarnation older = model.start("p", 1_000);
+    assertTrue(model.store.run(() -> older.acknowledged.size() > 5, MAX_EVENTS));
+    Incarnation newer = model.start("p", 60);
+    assertTrue(model.store.run(newer::done, MAX_EVENTS));
+    assertTrue(model.store.run(older::ended, MAX_EVENTS));
+    assertNotNull(older.machine.failure());
+    assertEquals(Kind.FENCED, older.machine.failure().kind());
+    int requests = older.client.sent().size();
+    long untilNs = model.store.nowNs() + 60_000 * MS;
+    model.store.after(60_001 * MS, () -> {});
+    assertTrue(model.store.run(() -> model.store.nowNs() > untilNs, MAX_EVENTS));
+    assertEquals(requests, older.client.sent().size(), "no ping-pong");
+    assertEquals(2, newer.machine.epoch());
+    model.check();
+  }
+
+  @Test
+  void shouldFailPendingBatchesWhenTheStreamIsSealed() {
+    ProducerModel model = new ProducerModel(8);
+    Incarnation process = model.start("p", 1_000);
+    assertTrue(model.store.run(() -> process.acknowledged.size() > 3, MAX_EVENTS));
+    Sealer sealer = new Sealer(model);
+    assertTrue(model.store.run(() -> sealer.done() && process.ended(), MAX_EVENTS));
+    assertNotNull(process.machine.failure());
+    assertEquals(Kind.CONFIG, process.machine.failure().kind());
+    model.check();
+    assertEquals(process.machine.committedSeq() - 1, model.log().state.nextStep());
+  }
+
+  @Test
+  void shouldBehaveAlikeWhenCopied() {
+    // The copy is driven by the same answers: equal requests, equal fingerprints.
+    ProducerModel model = new ProducerModel(9);
+    Incarnation process = model.start("p", 40);
+    assertTrue(model.store.run(() -> process.acknowledged.size() > 10, MAX_EVENTS));
+    ProducerMachine copy = process.machine.copy();
+    assertEquals(process.machine.fingerprint(), copy.fingerprint());
+    assertTrue(model.store.run(process::done, MAX_EVENTS));
+    assertTrue(copy.fingerprint() != process.machine.fingerprint());
+    assertTrue(copy.committedSeq() < process.machine.committedSeq(), "shares nothing");
+  }
+
+  @Test
+  void shouldWriteSnapshotsWhenTheyAreDue() {
+    ProducerModel model = new ProducerModel(10);
+    Incarnation process = model.start("p", 700);
+    assertTrue(model.store.run(process::done, 10 * MAX_EVENTS));
+    assertTrue(
+        model.store.objects().keySet().stream().anyMatch(key -> key.startsWith("snapshot/")));
+    assertTrue(model.store.objects().keySet().stream().anyMatch(key -> key.startsWith("index/")));
+    model.check();
+  }
+
+  /** Seeds of the random runs; the launcher's full test asks for more. */
+  private static int runs() {
+    return Integer.getInteger("batchweave.runs", 1_500);
+  }
+
+  @Test
+  void shouldKeepEveryPromiseWhenEverythingGoesWrongAtRandom() {
+    // H1 at machine level: crashes at any point, duplicates, late and lost and doubled answers.
+    for (int run = 0; run < runs(); run++) {
+      randomRun(1_000_003L * run + 11);
+    }
+  }
+
+  private static void randomRun(long seed) {
+    ProducerModel model = new ProducerModel(seed);
+    Bits bits = model.bits();
+    int percent = (int) bits.nextBelow(40);
+    Fates troubled = Fates.troubled(percent);
+    model.store.fates((request, random) ->
+        isVersion(request) && random.nextBelow(100) < percent / 4
+            ? new Fate(5 * MS, 5 * MS, Effect.NOT_APPLIED, Answer.CONFLICT)
+            : troubled.of(request, random));
+    int producers = 1 + (int) bits.nextBelow(3);
+    long lastSeq = 3 + bits.nextBelow(10);
+    for (int i = 0; i < 6; i++) {
+      model.start("p" + bits.nextBelow(producers), lastSeq);
+      long untilNs = model.store.nowNs() + bits.nextBelow(3_000) * MS;
+      model.store.after(untilNs - model.store.nowNs() + 1, () -> {});
+      model.store.run(() -> model.store.nowNs() > untilNs, MAX_EVENTS);
+      for (Incarnation process : model.processes) {
+        if (!process.ended() && bits.nextBelow(3) == 0) {
+          process.crash();
+        }
+      }
+      try {
+        model.check();
+      } catch (AssertionError e) {
+        throw new AssertionError("seed=" + seed, e);
+      }
+    }
+    model.processes.forEach(Incarnation::crash);
+    for (int i = 0; i < producers; i++) {
+      finish(model, "p" + i, lastSeq, seed);
+    }
+    try {
+      model.check();
+      assertEquals(producers * lastSeq, model.log().state.nextStep());
+    } catch (AssertionError e) {
+      throw new AssertionError("seed=" + seed, e);
+    }
+  }
+
+  /** Starts until one gets to the end: a late fence of a dead incarnation may cost some. */
+  private static void finish(ProducerModel model, String producer, long lastSeq, long seed) {
+    Incarnation last = null;
+    for (int i = 0; i < 5 && (last == null || !last.done()); i++) {
+      Incarnation current = model.start(producer, lastSeq);
+      model.store.run(() -> current.done() || current.ended(), 3 * MAX_EVENTS);
+      last = current;
+    }
+    Incarnation ended = Objects.requireNonNull(last);
+    assertTrue(
+        ended.done(),
+        () ->
+            "seed="
+                + seed
+                + " failure="
+                + ended.machine.failure()
+                + " phase="
+                + ended.machine.phase()
+                + " committedSeq="
+                + ended.machine.committedSeq()
+                + " requests="
+                + ended.client.sent().size()
+                + " trouble="
+                + ended.machine.trouble());
+    assertEquals(lastSeq + 1, ended.machine.nextSeq());
+  }
+
+  private static boolean isVersion(StoreRequest request) {
+    return request instanceof StoreRequest.PutIfAbsent && request.key().startsWith("manifest/");
+  }
+}
