@@ -1,0 +1,103 @@
+package io.batchweave.ingest;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.Bytes;
+import io.batchweave.client.Producer;
+import java.util.Arrays;
+
+/**
+ * Files to batches of a stream: reads on from where the producer's source state stands, cuts
+ * batches, adds each with the cursor after it. Killed at any moment and run again, it goes on with
+ * the batch after the last one committed, and the stream is byte for byte what an undisturbed run
+ * would have made.
+ */
+public final class Ingest {
+  private Ingest() {}
+
+  /**
+   * Adds everything there is to the producer, the last batch padded. Batches are committed when the
+   * producer's {@code flush} or {@code close} returns; neither is called here.
+   *
+   * @param context settings; concluded here
+   * @param producer takes the batches
+   * @return totals over all runs
+   * @throws BatchWeaveException CONFIG if an input is missing, unreadable, empty or was changed
+   *     after it was consumed, a line is bad, or the batch does not fit the grid; or as the
+   *     producer fails
+   */
+  public static IngestTotals run(IngestContext context, Producer producer) {
+    context.conclude();
+    try (FileSource source = FileSource.open(context.inputs(), context.shard())) {
+      return run(context, BatchSink.of(producer), source);
+    }
+  }
+
+  static IngestTotals run(IngestContext context, BatchSink sink, ByteSource source) {
+    context.conclude();
+    SliceCutter cutter =
+        new SliceCutter(
+            sink.grid(), context.globalBatch(), context.sequenceLength(), context.microBatches());
+    IngestCursor cursor = cursor(context, sink.sourceState());
+    TokenReader reader =
+        new TokenReader(
+            source,
+            cursor,
+            new TokenReader.Settings(context.textField(), context.onError(), context.listener()));
+    context
+        .listener()
+        .onStart(
+            source.files().size(),
+            source.files().stream().mapToLong(ByteSource.SourceFile::sizeBytes).sum(),
+            cursor.totals());
+    int[] tokens = new int[context.globalBatch() * context.sequenceLength()];
+    IngestTotals totals = cursor.totals();
+    int count = reader.read(tokens);
+    while (count > 0) {
+      Arrays.fill(tokens, count, tokens.length, ByteTokens.PADDING);
+      totals =
+          new IngestTotals(
+              totals.batches() + 1,
+              reader.documents(),
+              totals.samples() + cutter.samples(count),
+              totals.tokens() + count,
+              totals.paddingTokens() + tokens.length - count,
+              reader.bytes(),
+              reader.skippedLines());
+      String origin = SliceCutter.origin(reader.extents());
+      Bytes state = IngestCursorCodec.encode(reader.cursor(totals));
+      long seq = sink.add(cutter.cut(tokens, count, origin), state);
+      context.listener().onBatch(seq, origin, totals);
+      count = count == tokens.length ? reader.read(tokens) : 0;
+    }
+    return new IngestTotals(
+        totals.batches(),
+        totals.documents(),
+        totals.samples(),
+        totals.tokens(),
+        totals.paddingTokens(),
+        totals.bytes(),
+        reader.skippedLines());
+  }
+
+  private static IngestCursor cursor(IngestContext context, Bytes state) {
+    if (state.length() == 0) {
+      return IngestCursor.begin(context.settings());
+    }
+    IngestCursor cursor = IngestCursorCodec.decode(state);
+    if (!cursor.settings().equals(context.settings())) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "this producer ingested with other settings: textField='"
+              + cursor.settings().textField()
+              + "' shard="
+              + cursor.settings().shard()
+              + " now textField='"
+              + context.textField()
+              + "' shard="
+              + context.shard()
+              + "; use those again, or another producer id");
+    }
+    return cursor;
+  }
+}
