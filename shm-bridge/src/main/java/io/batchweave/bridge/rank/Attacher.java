@@ -1,0 +1,60 @@
+package io.batchweave.bridge.rank;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.bridge.ring.Id128;
+
+/** How a rank says Hello to the daemon and is told where to read. One thread uses it. */
+public interface Attacher extends AutoCloseable {
+  /** No step named: the token says where to begin, else the session's start. */
+  long NO_STEP = -1;
+
+  /**
+   * What is said.
+   *
+   * @param identity which rank this is
+   * @param reader the reader file, created, locked and mapped
+   * @param previous the reader file of the attachment that this one replaces, or {@link Id128#NONE}
+   * @param nextStep the step after the last one taken, or {@link #NO_STEP}
+   */
+  record Request(RankIdentity identity, Id128 reader, Id128 previous, long nextStep) {}
+
+  /**
+   * Where to read.
+   *
+   * @param controlFile name of the control file in the daemon directory
+   * @param dataFile name of the data file in the daemon directory
+   * @param generationId id of the generation, to be found in the control file
+   * @param firstN n of the rank's first step
+   * @param firstStep the rank's first step
+   * @param streamId the stream's UUID
+   * @param viewVersion manifest version that is the session's view; 0 when none is registered
+   */
+  record Attached(
+      String controlFile,
+      String dataFile,
+      Id128 generationId,
+      long firstN,
+      long firstStep,
+      Id128 streamId,
+      long viewVersion) {}
+
+  /**
+   * Says Hello until the daemon has decided.
+   *
+   * @param request what to say
+   * @param deadlineNs when to give up, on the client's clock
+   * @throws BatchWeaveException RETRYABLE when no daemon answered before the deadline or it is
+   *     ending, otherwise the kind of its refusal
+   */
+  Attached attach(Request request, long deadlineNs);
+
+  /**
+   * Whether a daemon that holds its lock also runs: a stopped one does not.
+   *
+   * @return false only when it certainly does not
+   */
+  boolean isResponding();
+
+  @Override
+  void close();
+}

@@ -1,0 +1,334 @@
+package io.batchweave.bridge.rank;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.memory.LockProbe;
+import io.batchweave.bridge.memory.NativeMemory;
+import io.batchweave.bridge.memory.NativeMemoryException;
+import io.batchweave.bridge.ring.Id128;
+import io.batchweave.bridge.ring.ReaderHeader;
+import io.batchweave.bridge.ring.RingAbi;
+import io.batchweave.bridge.ring.RingData;
+import io.batchweave.bridge.ring.RingStatus;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import org.agrona.concurrent.NanoClock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A rank: one step after another, across generations and daemons. Belongs to one platform thread.
+ *
+ * <p>Leases of former attachments stay valid until released; the client keeps what they need. After
+ * any exception the next call asks for the same step again.
+ */
+public final class RankClient implements AutoCloseable {
+  private static final long LOOK_FOR_DAEMON_NS = 5_000_000;
+
+  private final RankContext context;
+  private final NativeMemory memory;
+  private final NanoClock clock;
+  private final Path directory;
+  private final SecureRandom random = new SecureRandom();
+  private final List<RankRing> former = new ArrayList<>();
+  private final List<RingData> dataFiles = new ArrayList<>();
+  private @Nullable RankRing ring;
+  private Attacher.@Nullable Attached attached;
+  private Id128 previous = Id128.NONE;
+  private long nextStep;
+  private int attachments;
+  private boolean closed;
+
+  private RankClient(RankContext context) {
+    context.conclude();
+    this.context = context;
+    this.memory = context.memory();
+    this.clock = context.clock();
+    this.directory = context.directory();
+    this.nextStep = context.nextStep();
+  }
+
+  /**
+   * Creates a client and attaches it.
+   *
+   * @param context what to be
+   * @param timeoutNs how long to try
+   * @throws DaemonLostException when no daemon took it in time
+   * @throws BatchWeaveException of the kind of the daemon's refusal
+   */
+  public static RankClient open(RankContext context, long timeoutNs) {
+    RankClient client = new RankClient(context);
+    try {
+      client.attach(client.clock.nanoTime() + timeoutNs);
+      return client;
+    } catch (RuntimeException e) {
+      client.close();
+      throw e;
+    }
+  }
+
+  /** The step that the next call asks for. */
+  public long nextStep() {
+    return nextStep;
+  }
+
+  /** How often it was attached. */
+  public int attachments() {
+    return attachments;
+  }
+
+  /** Steps taken and not released, those of former attachments included. */
+  public int heldCount() {
+    int held = ring == null ? 0 : ring.heldCount();
+    for (RankRing one : former) {
+      held += one.heldCount();
+    }
+    return held;
+  }
+
+  /** What the daemon told at the last attachment; null before the first. */
+  public Attacher.@Nullable Attached attached() {
+    return attached;
+  }
+
+  /**
+   * Takes the next step.
+   *
+   * @param timeoutNs how long to wait for it
+   * @return null at the end of the stream
+   * @throws StepTimeoutException when it did not come in time
+   * @throws DaemonLostException when there is no daemon, or none that runs
+   * @throws RingHeldException when leases of this client are in the way
+   * @throws BatchWeaveException of the kind of the reason when it can never be served; another call
+   *     makes the daemon try again
+   */
+  public @Nullable StepLease next(long timeoutNs) {
+    requireOpen();
+    long deadlineNs = clock.nanoTime() + timeoutNs;
+    dropFormer();
+    while (true) {
+      RankRing current = ring == null ? attach(deadlineNs) : ring;
+      TakeOutcome outcome = current.take(deadlineNs);
+      switch (outcome) {
+        case STEP -> {
+          nextStep = current.nextStep();
+          return current.lease();
+        }
+        case END -> {
+          return null;
+        }
+        case CLOSED, DAEMON_GONE -> {
+          leave(current);
+          attach(deadlineNs);
+        }
+        case FAILED -> {
+          BatchWeaveException failure =
+              new BatchWeaveException(
+                  current.failReason().kind(),
+                  "the step cannot be served: " + where() + ": " + current.failureText());
+          leave(current); // the next call is another try
+          throw failure;
+        }
+        case RING_HELD -> throw held(current);
+        case TIMEOUT -> throw timedOut(current, timeoutNs);
+      }
+    }
+  }
+
+  private RingHeldException held(RankRing current) {
+    RingStatus status = current.status();
+    int steps = heldCount();
+    return new RingHeldException(
+        steps,
+        status.blockedBytes(),
+        "the next step does not fit because this rank holds others: "
+            + where()
+            + " held="
+            + steps
+            + " needed="
+            + status.blockedBytes()
+            + "; release steps sooner, or serve with more --memory or a larger --hold");
+  }
+
+  private BatchWeaveException timedOut(RankRing current, long timeoutNs) {
+    RingStatus status = current.status();
+    String trouble = status.trouble().isEmpty() ? "none" : status.trouble();
+    String blocked =
+        status.blockedBytes() == 0
+            ? ""
+            : " blockedStep="
+                + status.blockedStep()
+                + " blockedBytes="
+                + status.blockedBytes()
+                + " blockedBy="
+                + status.blockedReader();
+    String message =
+        where() + " waitedMs=" + timeoutNs / 1_000_000 + blocked + " lastTrouble=" + trouble;
+    return context.attacher().isResponding()
+        ? new StepTimeoutException("the step did not come in time: " + message)
+        : new DaemonLostException(
+            "the daemon holds its lock but does not run: " + message + "; restart it");
+  }
+
+  private String where() {
+    return context.identity().describe() + " step=" + nextStep;
+  }
+
+  /** Takes nothing more from an attachment; it stays while leases are in it. */
+  private void leave(RankRing left) {
+    previous = left.id();
+    former.add(left);
+    left.onClosedDown(this::onClosedDown);
+    ring = null;
+  }
+
+  private RankRing attach(long deadlineNs) {
+    while (true) {
+      awaitDaemon(deadlineNs);
+      RankRing made = create(deadlineNs);
+      if (made == null) {
+        continue;
+      }
+      boolean good = false;
+      try {
+        Attacher.Attached answer =
+            context
+                .attacher()
+                .attach(
+                    new Attacher.Request(context.identity(), made.id(), previous, nextStep),
+                    deadlineNs);
+        good = made.attach(answer, newestData());
+        remember(made);
+        if (good) {
+          ring = made;
+          attached = answer;
+          nextStep = answer.firstStep();
+          attachments++;
+          former.forEach(RankRing::close); // those without leases give their lock back now
+          dropFormer();
+          return made;
+        }
+        leave(made); // gone again already: say Hello anew, with another file
+      } catch (BatchWeaveException e) {
+        if (e.kind() == Kind.RETRYABLE && clock.nanoTime() - deadlineNs < 0) {
+          continue; // a daemon that is ending: look for the next one
+        }
+        throw e.kind() == Kind.RETRYABLE
+            ? new DaemonLostException("no daemon took this rank: " + where(), e)
+            : e;
+      } finally {
+        if (!good && !former.contains(made)) {
+          made.close();
+        }
+      }
+    }
+  }
+
+  private void awaitDaemon(long deadlineNs) {
+    Path lock = directory.resolve(RingAbi.DAEMON_LOCK_NAME);
+    while (true) {
+      LockProbe probe = LockProbe.open(memory, lock);
+      if (probe != null) {
+        try (probe) {
+          if (probe.isLocked()) {
+            return;
+          }
+        }
+      }
+      if (clock.nanoTime() - deadlineNs >= 0) {
+        throw new DaemonLostException(
+            "no daemon serves the directory: "
+                + where()
+                + " directory="
+                + directory
+                + "; start batchweave serve there");
+      }
+      LockSupport.parkNanos(LOOK_FOR_DAEMON_NS);
+    }
+  }
+
+  private @Nullable RankRing create(long deadlineNs) {
+    RankIdentity identity = context.identity();
+    ReaderHeader header =
+        new ReaderHeader(
+            new Id128(random.nextLong(), random.nextLong()),
+            previous,
+            (int) ProcessHandle.current().pid(),
+            identity.rank(),
+            identity.coordinate(),
+            identity.dpSize(),
+            identity.cpSize(),
+            identity.localReaders());
+    try {
+      return RankRing.create(memory, directory, header, context.fileMode(), clock);
+    } catch (NativeMemoryException e) {
+      if (e.isMissing() && clock.nanoTime() - deadlineNs < 0 && !Files.isDirectory(directory)) {
+        return null; // the directory went: wait for a daemon again
+      }
+      throw e;
+    }
+  }
+
+  private @Nullable RingData newestData() {
+    return dataFiles.isEmpty() ? null : dataFiles.getLast();
+  }
+
+  private void remember(RankRing made) {
+    RingData data = made.dataFile();
+    if (data != null && !dataFiles.contains(data)) {
+      dataFiles.add(data);
+    }
+  }
+
+  /** Forgets attachments whose last lease is released, and data files that nobody uses. */
+  private void dropFormer() {
+    if (former.isEmpty()) {
+      return;
+    }
+    former.removeIf(RankRing::isClosedDown);
+    for (int i = dataFiles.size() - 1; i >= 0; i--) {
+      RingData data = dataFiles.get(i);
+      boolean used = ring != null && ring.dataFile() == data;
+      for (RankRing one : former) {
+        used |= one.dataFile() == data;
+      }
+      if (!used && (ring != null || closed)) {
+        data.close();
+        dataFiles.remove(i);
+      }
+    }
+  }
+
+  private void onClosedDown() {
+    if (closed) {
+      dropFormer(); // nobody else will call any more
+    }
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException("the client is closed");
+    }
+  }
+
+  /**
+   * Takes nothing more and gives the lock back. Leases that are still held stay readable; releasing
+   * the last one frees the rest.
+   */
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      RankRing current = ring;
+      if (current != null) {
+        leave(current);
+      }
+      List.copyOf(former).forEach(RankRing::close);
+      dropFormer();
+      context.attacher().close();
+    }
+  }
+}
