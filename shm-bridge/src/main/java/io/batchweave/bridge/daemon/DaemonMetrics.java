@@ -5,7 +5,6 @@ import java.util.concurrent.atomic.LongAdder;
 /** What the daemon counts. Counters only grow; written by any thread, read by the endpoint. */
 final class DaemonMetrics {
   final LongAdder stepsPublished = new LongAdder();
-  final LongAdder bytesPublished = new LongAdder();
   final LongAdder bytesFetched = new LongAdder();
   final LongAdder fetches = new LongAdder();
   final LongAdder fetchNanos = new LongAdder();
@@ -20,4 +19,5 @@ final class DaemonMetrics {
   final LongAdder refusals = new LongAdder();
   final LongAdder readersLost = new LongAdder();
   final LongAdder handshakeErrors = new LongAdder();
+  final LongAdder agentErrors = new LongAdder();
 }

@@ -1,14 +1,14 @@
 package io.batchweave.bridge.daemon;
 
-import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.ring.FailReason;
 
 /**
  * Why a region will never be there.
  *
- * @param kind what the rank must do
+ * @param reason a permanent cause
  * @param text what, where, how often it was tried, and the remedy
  */
-record FetchFailure(Kind kind, String text) {
+record FetchFailure(FailReason reason, String text) {
   /** No failure. */
-  static final FetchFailure NONE = new FetchFailure(Kind.RETRYABLE, "");
+  static final FetchFailure NONE = new FetchFailure(FailReason.CORRUPT, "");
 }

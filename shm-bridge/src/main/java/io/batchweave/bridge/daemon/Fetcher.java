@@ -1,6 +1,7 @@
 package io.batchweave.bridge.daemon;
 
-import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.ring.FailReason;
+import io.batchweave.bridge.ring.FetchMode;
 import io.batchweave.log.Bits;
 import io.batchweave.read.SlicePlan;
 import io.batchweave.store.ByteRange;
@@ -116,7 +117,7 @@ final class Fetcher implements AutoCloseable {
         break;
       }
       if (!part.region.isStopping()) {
-        part.send();
+        part.begin();
         work++;
       }
     }
@@ -132,7 +133,7 @@ final class Fetcher implements AutoCloseable {
 
   private void finishIfDone(RegionFetch fetch) {
     if (fetch.isDone() && running.remove(fetch) != null) {
-      if (fetch.isStopping()) {
+      if (fetch.isCancelled()) {
         metrics.fetchesCancelled.increment();
       }
       fetch.report();
@@ -161,6 +162,7 @@ final class Fetcher implements AutoCloseable {
     private final RegionFetch region;
     private final RegionPlan.Part part;
     private @Nullable CompletableFuture<Long> request;
+    private boolean verified;
     private int attempts;
     private int badAnswers;
     private long sentAtNs;
@@ -171,8 +173,8 @@ final class Fetcher implements AutoCloseable {
       this.part = part;
     }
 
-    void send() {
-      attempts++;
+    /** Checks what is there already, where that is worth it, or sends the request. */
+    void begin() {
       sentAtNs = clock.nanoTime();
       region.onPartStarted();
       inFlight++;
@@ -180,6 +182,41 @@ final class Fetcher implements AutoCloseable {
       if (siblings != null) {
         siblings.add(this);
       }
+      if (region.mode() == FetchMode.VERIFY_FIRST && !verified) {
+        verified = true;
+        checking.execute(this::verify);
+      } else {
+        send();
+      }
+    }
+
+    /** On a checking thread. */
+    private void verify() {
+      Runnable result;
+      try {
+        result = firstWrongSlice().isEmpty() ? this::onKept : this::onNotKept;
+      } catch (RuntimeException | InternalError unreadable) {
+        result = this::onNotKept;
+      }
+      completions.add(result);
+    }
+
+    private void onKept() {
+      rest();
+      region.onPartFetched();
+      finishIfDone(region);
+    }
+
+    private void onNotKept() {
+      rest();
+      if (!region.isStopping()) {
+        waiting.addFirst(this);
+      }
+      finishIfDone(region);
+    }
+
+    private void send() {
+      attempts++;
       RegionFetch.Target target = region.target();
       CompletableFuture<Long> sent;
       try {
@@ -271,19 +308,23 @@ final class Fetcher implements AutoCloseable {
       if (siblings != null) {
         siblings.remove(this);
       }
+    }
+
+    private void answered() {
+      rest();
       metrics.fetches.increment();
       metrics.fetchNanos.add(clock.nanoTime() - sentAtNs);
     }
 
     private void onGood() {
-      rest();
+      answered();
       metrics.bytesFetched.add(part.range().bytes().lengthBytes());
       region.onPartFetched();
       finishIfDone(region);
     }
 
     private void onBad(String wrong, boolean checksum) {
-      rest();
+      answered();
       if (checksum) {
         metrics.checksumFailures.increment();
       }
@@ -292,7 +333,7 @@ final class Fetcher implements AutoCloseable {
       if (!region.isStopping()) {
         if (badAnswers >= settings.fetchAttempts()
             && settings.onCorrupt() == DaemonContext.OnCorrupt.FAIL) {
-          end(new FetchFailure(Kind.CORRUPT, text + "; repair the object or skip the step"));
+          end(new FetchFailure(FailReason.CORRUPT, text + "; repair the object or skip the step"));
         } else {
           retry(text, badAnswers < settings.fetchAttempts() ? 0 : pauseNs());
         }
@@ -309,12 +350,12 @@ final class Fetcher implements AutoCloseable {
         onBad(String.valueOf(answer.getMessage()), false);
         return;
       }
-      rest();
+      answered();
       metrics.fetchFailures.increment();
       if (!region.isStopping()) {
         String text = describe() + ": " + cause.getMessage();
         if (cause instanceof StoreException answer && !answer.failure().retryable()) {
-          end(new FetchFailure(kindOf(answer), text));
+          end(new FetchFailure(reasonOf(answer), text));
         } else {
           retry(text, pauseNs());
         }
@@ -363,7 +404,9 @@ final class Fetcher implements AutoCloseable {
     return failure == StoreFailure.BAD_ANSWER || failure == StoreFailure.RANGE;
   }
 
-  private static Kind kindOf(StoreException answer) {
-    return answer.failure() == StoreFailure.NOT_FOUND ? Kind.CORRUPT : answer.kind();
+  private static FailReason reasonOf(StoreException answer) {
+    return answer.failure() == StoreFailure.NOT_FOUND
+        ? FailReason.MISSING
+        : FailReasons.of(answer.kind());
   }
 }

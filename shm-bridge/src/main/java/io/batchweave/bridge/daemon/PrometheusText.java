@@ -9,20 +9,10 @@ import java.util.Locale;
 final class PrometheusText {
   static final String CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-  /** What a family is. */
-  enum Type {
-    /** Only grows. */
-    COUNTER,
-    /** Goes up and down. */
-    GAUGE,
-    /** A pair of {@code _sum} and {@code _count}. */
-    SUMMARY
-  }
-
   private final StringBuilder out = new StringBuilder(8_192);
 
   /** Begins a family. */
-  PrometheusText family(String name, Type type, String help) {
+  PrometheusText family(String name, MetricType type, String help) {
     out.append("# HELP ").append(name).append(' ').append(escape(help, false)).append('\n');
     out.append("# TYPE ").append(name).append(' ');
     out.append(type.name().toLowerCase(Locale.ROOT)).append('\n');
@@ -47,7 +37,7 @@ final class PrometheusText {
   }
 
   /** A family of one sample without labels. */
-  PrometheusText single(String name, Type type, String help, double value) {
+  PrometheusText single(String name, MetricType type, String help, double value) {
     return family(name, type, help).sample(name, value);
   }
 

@@ -1,6 +1,7 @@
 package io.batchweave.bridge.daemon;
 
 import io.batchweave.bridge.memory.Mapping;
+import io.batchweave.bridge.ring.FetchMode;
 import io.batchweave.store.ObjectStore;
 import java.nio.file.Path;
 
@@ -33,6 +34,7 @@ final class RegionFetch {
   private final ObjectStore store;
   private final RegionPlan plan;
   private final Target target;
+  private final FetchMode mode;
   private final Listener listener;
   private int partsLeft;
   private int partsRunning;
@@ -40,10 +42,12 @@ final class RegionFetch {
   private FetchFailure failure = FetchFailure.NONE;
   private String trouble = "";
 
-  RegionFetch(ObjectStore store, RegionPlan plan, Target target, Listener listener) {
+  RegionFetch(
+      ObjectStore store, RegionPlan plan, Target target, FetchMode mode, Listener listener) {
     this.store = store;
     this.plan = plan;
     this.target = target;
+    this.mode = mode;
     this.listener = listener;
     this.partsLeft = plan.parts().size();
   }
@@ -58,6 +62,15 @@ final class RegionFetch {
 
   Target target() {
     return target;
+  }
+
+  /** Whether the bytes may be there already. */
+  FetchMode mode() {
+    return mode;
+  }
+
+  boolean isCancelled() {
+    return cancelled;
   }
 
   /** What keeps it from succeeding just now; empty if nothing does. */

@@ -1,5 +1,6 @@
 package io.batchweave.bridge.handshake;
 
+import io.aeron.AeronVersion;
 import java.util.concurrent.TimeUnit;
 
 /** Constants that both ends of the handshake share; the C client mirrors them. */
@@ -12,6 +13,9 @@ public final class HandshakeProtocol {
 
   /** Length of a message with its SBE header, bytes: one MTU less Aeron's frame header. */
   public static final int MAX_MESSAGE_BYTES = 1408 - 32;
+
+  /** Version of Aeron on both sides. */
+  public static final String AERON_VERSION = AeronVersion.VERSION;
 
   /** Aeron's directory, relative to the daemon directory. */
   public static final String AERON_DIRECTORY = "aeron";

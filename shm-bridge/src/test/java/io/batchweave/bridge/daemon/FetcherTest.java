@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
 import io.batchweave.bridge.daemon.DaemonContext.OnCorrupt;
 import io.batchweave.bridge.memory.FileAccess;
@@ -14,6 +13,8 @@ import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.memory.Protection;
 import io.batchweave.bridge.memory.RingAllocation;
 import io.batchweave.bridge.memory.SharedFile;
+import io.batchweave.bridge.ring.FailReason;
+import io.batchweave.bridge.ring.FetchMode;
 import io.batchweave.format.SliceEntry;
 import io.batchweave.read.SlicePlan;
 import io.batchweave.store.ByteRange;
@@ -58,6 +59,7 @@ class FetcherTest {
   private Path ring;
   private Mapping mapping;
   private FaultStore store;
+  private FetchMode mode = FetchMode.FRESH;
   private final DaemonMetrics metrics = new DaemonMetrics();
   private Fetcher fetcher;
 
@@ -143,7 +145,7 @@ class FetcherTest {
 
   private RegionFetch region(ObjectStore from, RegionPlan plan, long position, Outcome outcome) {
     RegionFetch fetch =
-        new RegionFetch(from, plan, new RegionFetch.Target(ring, mapping, position), outcome);
+        new RegionFetch(from, plan, new RegionFetch.Target(ring, mapping, position), mode, outcome);
     fetcher.start(fetch);
     return fetch;
   }
@@ -232,7 +234,7 @@ class FetcherTest {
 
     run(() -> !outcome.said.isEmpty());
     assertEquals("failed ", outcome.said);
-    assertEquals(Kind.CORRUPT, outcome.failure.kind());
+    assertEquals(FailReason.CORRUPT, outcome.failure.reason());
     String text = outcome.failure.text();
     assertTrue(text.contains("key=" + KEY), text);
     assertTrue(text.contains("attempts=" + ATTEMPTS), text);
@@ -298,13 +300,33 @@ class FetcherTest {
     fetch(object, 0, denied);
     run(() -> !denied.said.isEmpty());
     assertEquals("failed ", denied.said);
-    assertEquals(Kind.CONFIG, denied.failure.kind());
+    assertEquals(FailReason.CONFIG, denied.failure.reason());
     store.delete(List.of(KEY)).join();
     Outcome missing = new Outcome();
     fetch(object, 0, missing);
     run(() -> !missing.said.isEmpty());
     assertEquals("failed ", missing.said);
-    assertEquals(Kind.CORRUPT, missing.failure.kind());
+    assertEquals(FailReason.MISSING, missing.failure.reason());
+  }
+
+  @Test
+  void shouldSendNothingWhenTheRightBytesAreThere() {
+    byte[] object = random(50_000);
+    upload(object);
+    fetch(object, 0, new Outcome());
+    run(() -> metrics.bytesFetched.sum() > 0);
+    mode = FetchMode.VERIFY_FIRST;
+    Outcome kept = new Outcome();
+    fetch(object, 0, kept);
+    assertDelivered(object, kept);
+    assertEquals(1, metrics.fetches.sum());
+    mapping.segment().set(ValueLayout.JAVA_BYTE, 4_000, (byte) (object[0] ^ object[1] ^ 0x55));
+    mapping.segment().set(ValueLayout.JAVA_BYTE, 4_001, (byte) (object[0] ^ object[1] ^ 0x33));
+    Outcome again = new Outcome();
+    fetch(object, 0, again);
+    assertDelivered(object, again);
+    assertEquals(2, metrics.fetches.sum());
+    assertEquals(0, metrics.checksumFailures.sum());
   }
 
   @Test

@@ -1,0 +1,229 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.bridge.handshake.Answer;
+import io.batchweave.bridge.handshake.HandshakeServer;
+import io.batchweave.bridge.handshake.Hello;
+import io.batchweave.bridge.handshake.RefusalCode;
+import io.batchweave.bridge.ring.Id128;
+import io.batchweave.bridge.ring.SessionKey;
+import io.batchweave.format.Block;
+import io.batchweave.format.StreamDescriptor;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.AgentTerminationException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The daemon's one thread: media driver, handshake, rings, completions of fetches. Gives each
+ * session a ring.
+ */
+final class DaemonAgent implements Agent {
+  private static final int MAX_SUPERSEDED = 256;
+  private static final int NOT_OPEN_RETRY_MILLIS = 200;
+  private static final long GOODBYE_NS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  private final DaemonParts parts;
+  private final List<StreamSource> sources;
+  private final DoorbellIdleStrategy doorbell;
+  private final HandshakeServer handshake;
+  private final List<RingAgent> rings = new ArrayList<>();
+  private final Set<SessionKey> superseded = new HashSet<>();
+  private final ArrayDeque<SessionKey> supersededOrder = new ArrayDeque<>();
+
+  DaemonAgent(
+      DaemonParts parts,
+      List<StreamSource> sources,
+      RingFiles files,
+      DoorbellIdleStrategy doorbell) {
+    this.parts = parts;
+    this.sources = sources;
+    this.doorbell = doorbell;
+    DaemonContext context = parts.context();
+    this.handshake =
+        new HandshakeServer(
+            parts.directory().aeronDirectory(),
+            context.nanoClock(),
+            context.epochClock(),
+            this::onError,
+            this::onHello);
+    for (RingFiles.DataFile file : files.files()) {
+      rings.add(new RingAgent(parts, file, handshake::answer));
+    }
+  }
+
+  /** For the metrics; from any thread. */
+  List<RingGauges> gauges() {
+    return rings.stream().map(RingAgent::gauges).toList();
+  }
+
+  private void onError(Throwable error) {
+    parts.metrics().handshakeErrors.increment();
+  }
+
+  @Override
+  public String roleName() {
+    return "batchweave-daemon";
+  }
+
+  @Override
+  public int doWork() {
+    doorbell.beforeDutyCycle();
+    int work;
+    try {
+      work = handshake.doWork();
+    } catch (BatchWeaveException dead) {
+      parts.say("the daemon stops: " + dead.getMessage());
+      throw new AgentTerminationException(dead);
+    }
+    work += parts.fetcher().doWork();
+    for (RingAgent ring : rings) {
+      work += ring.doWork();
+    }
+    return work;
+  }
+
+  // ---- Hello
+
+  private void onHello(Hello hello) {
+    Answer.Refused refused = decide(hello);
+    if (refused != null) {
+      if (refused.code() != RefusalCode.NOT_YET) {
+        parts.metrics().refusals.increment();
+      }
+      handshake.answer(hello, refused);
+    }
+  }
+
+  /** Hands the Hello to its ring, or says why not. */
+  private Answer.@Nullable Refused decide(Hello hello) {
+    Answer.Refused malformed = HelloCheck.form(hello);
+    if (malformed != null) {
+      return malformed;
+    }
+    StreamSource source = sourceOf(hello.stream());
+    if (source == null) {
+      return new Answer.Refused(
+          RefusalCode.UNKNOWN_STREAM,
+          "this daemon does not serve that stream: stream="
+              + hello.stream()
+              + " served="
+              + String.join(",", sources.stream().map(StreamSource::url).toList()));
+    }
+    StreamDescriptor descriptor = source.descriptor();
+    if (descriptor == null) {
+      return source.isFailed()
+          ? new Answer.Refused(RefusalCode.STREAM_FAILED, source.trouble())
+          : Answer.Refused.notYet(source.trouble(), NOT_OPEN_RETRY_MILLIS);
+    }
+    Answer.Refused unreadable = HelloCheck.stream(hello, descriptor);
+    if (unreadable != null) {
+      return unreadable;
+    }
+    SessionKey session =
+        new SessionKey(
+            new Id128(
+                descriptor.streamId().getMostSignificantBits(),
+                descriptor.streamId().getLeastSignificantBits()),
+            hello.group(),
+            hello.session(),
+            hello.shape().dpSize(),
+            hello.shape().cpSize());
+    if (superseded.contains(session)) {
+      return new Answer.Refused(
+          RefusalCode.SUPERSEDED,
+          "a newer session of the group has taken over: " + hello.describe() + "; stop");
+    }
+    return assign(hello, session, source, descriptor);
+  }
+
+  private @Nullable StreamSource sourceOf(String name) {
+    for (StreamSource source : sources) {
+      if (source.isNamed(name)) {
+        return source;
+      }
+    }
+    return null;
+  }
+
+  private Answer.@Nullable Refused assign(
+      Hello hello, SessionKey session, StreamSource source, StreamDescriptor descriptor) {
+    RingAgent free = null;
+    RingAgent ofGroup = null;
+    for (RingAgent ring : rings) {
+      SessionKey served = ring.session();
+      if (served != null && isSameLaunch(served, session)) {
+        ring.onHello(hello, session, source, descriptor);
+        return null;
+      }
+      if (served != null && ring.isServing()) {
+        ofGroup = isSameGroup(served, session) ? ring : ofGroup;
+      } else if (free == null) {
+        free = ring;
+      }
+    }
+    if (ofGroup != null && hello.takeover() == Block.Takeover.REFUSE) {
+      return new Answer.Refused(
+          RefusalCode.SESSION_LIVE,
+          "another session of the group lives on this node: "
+              + hello.describe()
+              + "; end it, or let this one supersede it");
+    }
+    RingAgent chosen = ofGroup == null ? free : ofGroup;
+    if (chosen == null) {
+      return new Answer.Refused(
+          RefusalCode.NO_RING,
+          "every ring serves another session: rings="
+              + rings.size()
+              + " "
+              + hello.describe()
+              + "; serve with --rings "
+              + (rings.size() + 1));
+    }
+    SessionKey before = chosen.session();
+    chosen.onHello(hello, session, source, descriptor);
+    if (ofGroup != null && before != null && session.equals(chosen.session())) {
+      supersede(before);
+    }
+    return null;
+  }
+
+  private static boolean isSameGroup(SessionKey one, SessionKey other) {
+    return one.streamId().equals(other.streamId()) && one.group().equals(other.group());
+  }
+
+  private static boolean isSameLaunch(SessionKey one, SessionKey other) {
+    return isSameGroup(one, other) && one.session().equals(other.session());
+  }
+
+  private void supersede(SessionKey session) {
+    if (superseded.add(session)) {
+      supersededOrder.add(session);
+      parts.say("session superseded: group=" + session.group() + " session=" + session.session());
+      if (supersededOrder.size() > MAX_SUPERSEDED) {
+        superseded.remove(supersededOrder.remove());
+      }
+    }
+  }
+
+  // ---- end
+
+  @Override
+  public void onClose() {
+    rings.forEach(RingAgent::shutDown);
+    long untilNs = parts.context().nanoClock().nanoTime() + GOODBYE_NS;
+    while (handshake.answersInFlight() > 0
+        && parts.context().nanoClock().nanoTime() - untilNs < 0) {
+      handshake.doWork();
+      Thread.onSpinWait();
+    }
+    parts.fetcher().close();
+    rings.forEach(RingAgent::close);
+    handshake.close();
+  }
+}

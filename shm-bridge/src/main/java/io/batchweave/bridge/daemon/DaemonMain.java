@@ -1,0 +1,53 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.BatchWeaveException;
+
+/** Runs a daemon until it is told to stop: what {@code batchweave serve} does. */
+public final class DaemonMain {
+  /** Exit code: stopped in good order. */
+  public static final int OK = 0;
+
+  /** Exit code: could not start, or ended by itself. */
+  public static final int FAILED = 1;
+
+  private DaemonMain() {}
+
+  /**
+   * Launches, prints one line when ready, and returns when the daemon has ended. SIGTERM and SIGINT
+   * stop it in good order.
+   *
+   * @param context settings; its lines are where messages go
+   * @return the exit code
+   */
+  public static int run(DaemonContext context) {
+    Daemon daemon;
+    try {
+      daemon = Daemon.launch(context);
+    } catch (BatchWeaveException e) {
+      context.lines().accept(String.valueOf(e.getMessage()));
+      return FAILED;
+    }
+    Runtime.getRuntime()
+        .addShutdownHook(Thread.ofPlatform().name("batchweave-stop").unstarted(daemon::close));
+    context
+        .lines()
+        .accept(
+            "serving: dir="
+                + daemon.directory()
+                + " streams="
+                + String.join(",", context.streams())
+                + " memory="
+                + context.memoryBytes()
+                + " rings="
+                + context.rings()
+                + " metrics="
+                + daemon.metricsUrl());
+    try {
+      daemon.awaitEnd();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    daemon.close();
+    return daemon.failure() == null ? OK : FAILED;
+  }
+}

@@ -1,0 +1,78 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.client.MachineAgent;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+
+/** What the rings of one daemon share. */
+final class DaemonParts implements AutoCloseable {
+  private static final int OPENING_THREADS = 4;
+
+  private final DaemonContext context;
+  private final DaemonDirectory directory;
+  private final DaemonMetrics metrics;
+  private final Fetcher fetcher;
+  private final MachineAgent followers;
+  private final ScheduledExecutorService background;
+  private final int windowSteps;
+
+  DaemonParts(DaemonContext context, DaemonDirectory directory, int windowSteps) {
+    this.context = context;
+    this.directory = directory;
+    this.windowSteps = windowSteps;
+    this.metrics = new DaemonMetrics();
+    this.fetcher =
+        new Fetcher(
+            new Fetcher.Settings(
+                context.concurrentFetches(),
+                context.fetchAttempts(),
+                context.onCorrupt(),
+                context.seed()),
+            context.nanoClock(),
+            metrics);
+    this.followers = MachineAgent.start("batchweave-follow", context.nanoClock());
+    ScheduledThreadPoolExecutor pool =
+        new ScheduledThreadPoolExecutor(
+            OPENING_THREADS, Thread.ofPlatform().daemon().name("batchweave-open-", 0).factory());
+    pool.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    pool.setRemoveOnCancelPolicy(true);
+    this.background = pool;
+  }
+
+  DaemonContext context() {
+    return context;
+  }
+
+  DaemonDirectory directory() {
+    return directory;
+  }
+
+  DaemonMetrics metrics() {
+    return metrics;
+  }
+
+  Fetcher fetcher() {
+    return fetcher;
+  }
+
+  /** Runs what may block. */
+  ScheduledExecutorService background() {
+    return background;
+  }
+
+  /** A feed of a stream's steps, opened in the background. */
+  StepFeed newFeed(StreamSource source) {
+    return new StepFeed(source, followers, context.nanoClock(), background, windowSteps);
+  }
+
+  /** Says a line to people. */
+  void say(String line) {
+    context.lines().accept(line);
+  }
+
+  @Override
+  public void close() {
+    background.shutdown();
+    followers.close();
+  }
+}

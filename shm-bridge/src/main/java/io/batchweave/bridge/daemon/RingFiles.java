@@ -1,0 +1,60 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.bridge.memory.FileAccess;
+import io.batchweave.bridge.memory.Headroom;
+import io.batchweave.bridge.memory.Mapping;
+import io.batchweave.bridge.memory.NativeMemory;
+import io.batchweave.bridge.memory.Protection;
+import io.batchweave.bridge.memory.RingAllocation;
+import io.batchweave.bridge.memory.SharedFile;
+import io.batchweave.bridge.ring.GenerationHeader;
+import io.batchweave.bridge.ring.RingAbi;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The data files of all rings: allocated at start, mapped for as long as the daemon runs. */
+final class RingFiles implements AutoCloseable {
+  /**
+   * One ring's data.
+   *
+   * @param path its file
+   * @param mapping the whole of it
+   * @param header what control files say of it
+   */
+  record DataFile(Path path, Mapping mapping, GenerationHeader.RingFile header) {}
+
+  private final List<DataFile> files = new ArrayList<>();
+
+  /** Allocates them all, or none. */
+  RingFiles(NativeMemory memory, DaemonDirectory directory, DaemonContext context) {
+    try {
+      RingAllocation allocation =
+          new RingAllocation(memory, new Headroom(memory), context.reserveBytes());
+      for (int ring = 0; ring < context.rings(); ring++) {
+        Path path = directory.file(RingAbi.dataName(ring));
+        allocation.create(path, context.memoryBytes(), DaemonDirectory.FILE_MODE);
+        try (SharedFile file = memory.open(path, FileAccess.READ_WRITE)) {
+          GenerationHeader.RingFile header =
+              new GenerationHeader.RingFile(
+                  ring, context.memoryBytes(), file.identity().inode(), memory.pageSizeBytes());
+          Mapping mapping = file.map(context.memoryBytes(), Protection.READ_WRITE);
+          files.add(new DataFile(path, mapping, header));
+        }
+      }
+    } catch (RuntimeException e) {
+      close();
+      throw e;
+    }
+  }
+
+  List<DataFile> files() {
+    return files;
+  }
+
+  @Override
+  public void close() {
+    files.forEach(file -> file.mapping().close());
+    files.clear();
+  }
+}
