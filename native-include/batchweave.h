@@ -268,6 +268,36 @@ static inline bw_status bw_info_of(const bw_client *client, bw_info *info, bw_er
     return BW_OK;
 }
 
+/** Length of a resume token. */
+#define BW_TOKEN_LENGTH 44
+
+/**
+ * Writes the resume token that a trainer stores in its checkpoint: identical on all ranks that name the same
+ * step. Give it back as options.token.
+ *
+ * @param next_step the first step that is not part of the checkpoint, for instance lease.next_step.
+ * @param token BW_TOKEN_LENGTH bytes.
+ */
+static inline bw_status bw_token(
+        const bw_client *client, int64_t next_step, uint8_t *token, bw_error *error) {
+    if (bw_is_inherited(client)) {
+        return bw_fail(error, BW_ERROR_FORKED, "the client was inherited by fork; attach in this process");
+    }
+    if (next_step < 0) {
+        return bw_fail(error, BW_ERROR_ARGUMENT, "no step: nextStep=%lld", (long long)next_step);
+    }
+    memset(token, 0, BW_TOKEN_LENGTH);
+    memcpy(token, "BWTK\1\1", 6);
+    for (size_t i = 0; i < 16; ++i) { /* RFC 4122 byte order */
+        token[8 + i] = (uint8_t)(client->stream_id[i / 8] >> (56 - 8 * (i % 8)));
+    }
+    memcpy(token + 24, &client->view_version, 8);
+    memcpy(token + 32, &next_step, 8);
+    const uint32_t crc = bw_crc32c(0, token, 40);
+    memcpy(token + 40, &crc, 4);
+    return BW_OK;
+}
+
 /* ---------------------------------------------------------------- slices */
 
 /** Reads and checks entry `index` of the region's table. */
