@@ -58,6 +58,7 @@ public final class Ingest {
       totals =
           new IngestTotals(
               totals.batches() + 1,
+              reader.files(),
               reader.documents(),
               totals.samples() + cutter.samples(count),
               totals.tokens() + count,
@@ -72,6 +73,7 @@ public final class Ingest {
     }
     return new IngestTotals(
         totals.batches(),
+        totals.files(),
         totals.documents(),
         totals.samples(),
         totals.tokens(),

@@ -19,7 +19,7 @@ import java.util.List;
  * The bytes of a cursor.
  *
  * <pre>
- *  "BWIC" version=1 | textField | shard index, count | seven totals | files | position
+ *  "BWIC" version=1 | textField | shard index, count | eight totals | files | position
  *
  *  number    unsigned LEB128
  *  text      number of bytes, UTF-8
@@ -48,6 +48,7 @@ final class IngestCursorCodec {
     number(out, cursor.settings().shard().count());
     IngestTotals totals = cursor.totals();
     number(out, totals.batches());
+    number(out, totals.files());
     number(out, totals.documents());
     number(out, totals.samples());
     number(out, totals.tokens());
@@ -143,7 +144,8 @@ final class IngestCursorCodec {
       long count = number();
       require(count >= 1 && count < 1_000_000 && index < count, "impossible shard");
       IngestTotals totals =
-          new IngestTotals(number(), number(), number(), number(), number(), number(), number());
+          new IngestTotals(
+              number(), number(), number(), number(), number(), number(), number(), number());
       List<Consumed> files = files();
       long current = number();
       Position position = null;

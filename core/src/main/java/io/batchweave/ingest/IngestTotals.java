@@ -4,6 +4,7 @@ package io.batchweave.ingest;
  * What an ingest did; the cursor carries its sum over all runs.
  *
  * @param batches TGBs
+ * @param files files of which something was read
  * @param documents documents that were finished
  * @param samples sequences with at least one token that is no padding
  * @param tokens tokens that are no padding: bytes and ends of documents
@@ -13,6 +14,7 @@ package io.batchweave.ingest;
  */
 public record IngestTotals(
     long batches,
+    long files,
     long documents,
     long samples,
     long tokens,
@@ -20,7 +22,7 @@ public record IngestTotals(
     long bytes,
     long skippedLines) {
   /** Nothing yet. */
-  public static final IngestTotals NONE = new IngestTotals(0, 0, 0, 0, 0, 0, 0);
+  public static final IngestTotals NONE = new IngestTotals(0, 0, 0, 0, 0, 0, 0, 0);
 
   /**
    * What came since then.
@@ -30,6 +32,7 @@ public record IngestTotals(
   public IngestTotals minus(IngestTotals before) {
     return new IngestTotals(
         batches - before.batches,
+        files - before.files,
         documents - before.documents,
         samples - before.samples,
         tokens - before.tokens,

@@ -180,6 +180,11 @@ final class TokenReader {
     return List.copyOf(extents);
   }
 
+  /** Files of which something was read, over all runs. */
+  long files() {
+    return files.size();
+  }
+
   /** Documents finished so far, over all runs. */
   long documents() {
     return start.totals().documents() + counts.documents;

@@ -27,12 +27,12 @@ class IngestCursorCodecTest {
               new Consumed("/data/ä.jsonl", 300, 0x1122334455667788L),
               new Consumed("/data/b.jsonl", 1L << 40, -1)),
           new Position(1, 1000, 5),
-          new IngestTotals(1, 2, 3, 4, 5, 6, 7));
+          new IngestTotals(1, 2, 3, 4, 5, 6, 7, 8));
 
   @Test
   void shouldPinTheBytes() {
     assertEquals(
-        "4257494301047465787401020102030405060702000e2f646174612fc3a42e6a736f6e6cac028877665544"
+        "425749430104746578740102010203040506070802000e2f646174612fc3a42e6a736f6e6cac028877665544"
             + "33221106"
             + "07622e6a736f6e6c808080808020ffffffffffffffff02e80705",
         HexFormat.of().formatHex(IngestCursorCodec.encode(CURSOR).toByteArray()));

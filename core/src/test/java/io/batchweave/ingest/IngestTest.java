@@ -34,7 +34,7 @@ class IngestTest {
     MemorySource source = new MemorySource().put("/a", "hello").put("/b", "").put("/c", "wörld");
     MemorySink sink = new MemorySink(GRID);
     IngestTotals totals = Ingest.run(context(), sink, source);
-    assertEquals(new IngestTotals(1, 2, 4, 13, 3, 11, 0), totals);
+    assertEquals(new IngestTotals(1, 2, 2, 4, 13, 3, 11, 0), totals);
     assertEquals(documents("hello", "wörld"), sink.tokens());
   }
 
