@@ -18,13 +18,16 @@ HEADERS = CARRIED if os.path.isdir(CARRIED) else REPOSITORY
 if sysconfig.get_config_var("Py_GIL_DISABLED"):
     raise SystemExit("batchweave does not support free-threaded builds of Python: use a GIL build")
 if not os.path.isfile(os.path.join(HEADERS, "batchweave_abi.h")):
-    raise SystemExit(f"batchweave: no headers at {HEADERS}: build in the repository or from the sdist")
+    raise SystemExit(
+        f"batchweave: no headers at {HEADERS}: build in the repository or from the sdist"
+    )
 
 
 def headers() -> list:
     """Every C header below native-include, relative to it."""
     found = []
-    for folder, _, names in os.walk(HEADERS):
+    for folder, folders, names in os.walk(HEADERS):
+        folders[:] = [name for name in folders if name != "test"]
         found += [
             os.path.relpath(os.path.join(folder, name), HEADERS)
             for name in names

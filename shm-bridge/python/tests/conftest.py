@@ -1,16 +1,23 @@
-"""What the tests share: the probe extension, and places."""
+"""What the tests share: the probe extension, streams, daemons and ranks."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 import pytest
+
+if TYPE_CHECKING:
+    from system import Daemon, Rank
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 REPOSITORY = PACKAGE.parent.parent
@@ -91,3 +98,65 @@ class Held:
 def held(probe: ModuleType) -> Held:
     """Counts of this test's leases."""
     return Held(probe)
+
+
+@pytest.fixture(scope="session")
+def stream(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Streams by shape, each written once: sealed unless asked otherwise."""
+    from system import SMALL, STEPS, write_stream
+
+    root = tmp_path_factory.mktemp("streams")
+    made: dict = {}
+
+    def make(
+        dp: int = 1, cp: int = 1, steps: int = STEPS, lengths: str = SMALL, seal: bool = True
+    ) -> str:
+        key = (dp, cp, steps, lengths, seal)
+        if key not in made:
+            made[key] = str(root / f"stream{len(made)}")
+            write_stream(made[key], dp=dp, cp=cp, first=0, steps=steps, lengths=lengths, seal=seal)
+        return made[key]
+
+    return make
+
+
+@pytest.fixture
+def place() -> Iterator[pathlib.Path]:
+    """A daemon directory in shared memory."""
+    root = tempfile.mkdtemp(prefix="batchweave-test-", dir="/dev/shm")
+    yield pathlib.Path(root) / "d"
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def processes() -> Iterator[contextlib.ExitStack]:
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def serve(processes: contextlib.ExitStack, place: pathlib.Path) -> Callable[..., Daemon]:
+    """Starts a daemon on this test's directory; killed at the end."""
+
+    def start(*urls: str, **options: Any) -> Daemon:
+        from system import Daemon
+
+        daemon = Daemon(place, *urls, **options)
+        processes.callback(daemon.kill)
+        return daemon
+
+    return start
+
+
+@pytest.fixture
+def rank(processes: contextlib.ExitStack) -> Callable[..., Rank]:
+    """Starts a rank process; killed at the end."""
+
+    def start(**environment: str) -> Rank:
+        from system import Rank
+
+        started = Rank(**environment)
+        processes.callback(started.kill)
+        return started
+
+    return start

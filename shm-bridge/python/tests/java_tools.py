@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 from conftest import PACKAGE, REPOSITORY
@@ -36,28 +39,45 @@ def _home() -> pathlib.Path | None:
     return max(usable, key=_release, default=None)
 
 
-def command(program: str, *arguments: object) -> list:
-    """A command line: a class of the build, or a source file of ``tests/java``.
-
-    Skips the test where there is no JDK >= 22 or nothing is built.
-    """
+@functools.cache
+def _java() -> tuple[str, list]:
+    """The java program and its flags, with the build and the compiled tools on the class path."""
     home = _home()
     if home is None:
         pytest.skip("no JDK >= 22 here: set JAVA_HOME")
     classes = _BRIDGE / "target/classes"
     if not classes.is_dir():
         pytest.skip("the Java part is not built: run ./batchweave build")
-    path = [classes, REPOSITORY / "core/target/classes", f"{_BRIDGE / 'target/lib'}/*"]
+    tools = tempfile.mkdtemp(prefix="batchweave-tools-")
+    atexit.register(shutil.rmtree, tools, ignore_errors=True)
+    built = [classes, REPOSITORY / "core/target/classes", f"{_BRIDGE / 'target/lib'}/*"]
+    path = ":".join(map(str, built))
+    sources = map(str, TOOLS.glob("*.java"))
+    done = subprocess.run(
+        [str(home / "bin/javac"), "-d", tools, "-cp", path, *sources],
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
     flags = [
         f"@{_BRIDGE / 'jvm.flags'}",
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
         "-Xmx256m",
         "-cp",
-        ":".join(map(str, path)),
+        f"{tools}:{path}",
     ]
-    main = str(TOOLS / program) if program.endswith(".java") else program
-    return [str(home / "bin/java"), *flags, main, *map(str, arguments)]
+    return str(home / "bin/java"), flags
+
+
+def command(program: str, *arguments: object) -> list:
+    """A command line that runs a class of the build or of ``tests/java``.
+
+    Skips the test where there is no JDK >= 22 or nothing is built.
+    """
+    java, flags = _java()
+    return [java, *flags, program, *map(str, arguments)]
 
 
 def run(program: str, *arguments: object, timeout_s: float = 100) -> str:

@@ -6,8 +6,9 @@ import pickle
 import re
 
 import pytest
-from batchweave import errors
 from conftest import HEADERS
+
+from batchweave import errors
 
 FACTS = {"stream": "s", "rank": 1, "step": 2}
 

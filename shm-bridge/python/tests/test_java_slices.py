@@ -13,7 +13,7 @@ import torch
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     folder = tmp_path_factory.mktemp("slices")
-    java_tools.run("WriteSlices.java", folder)
+    java_tools.run("WriteSlices", folder)
     return folder
 
 

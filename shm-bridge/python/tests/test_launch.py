@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+
 from batchweave import Refused
 from batchweave._launch import Launch, find
 

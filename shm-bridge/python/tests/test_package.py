@@ -13,9 +13,10 @@ import sysconfig
 import tarfile
 import zipfile
 
-import batchweave
 import pytest
 from conftest import HEADERS, PACKAGE, STRICT, compiler
+
+import batchweave
 
 NATIVE = sorted((PACKAGE / "native").glob("*.c"))
 
@@ -79,7 +80,9 @@ def test_should_import_without_torch_and_numpy():
         "import sys; sys.modules['torch'] = sys.modules['numpy'] = None; import batchweave; "
         "print(batchweave.attach.__name__)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "attach\n", "")
 
 
@@ -89,7 +92,9 @@ def test_should_refuse_a_free_threaded_python_by_name():
         "sysconfig.get_config_var = lambda n: 1 if n == 'Py_GIL_DISABLED' else real(n)\n"
         "import batchweave"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 1
     assert "free-threaded" in done.stderr
 
@@ -108,7 +113,9 @@ except interpreters.RunFailedError as error:
     failed = error
 print(failed)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert "subinterpreters" in done.stdout, done.stderr
 
 

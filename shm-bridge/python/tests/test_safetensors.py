@@ -1,4 +1,4 @@
-"""The C parser of safetensors headers, against the public library and against every malformation."""
+"""The C parser of safetensors headers against the public library and every malformation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import struct
 
 import pytest
 import safetensors
+
 from batchweave.errors import CorruptSlice, NotSupported
 
 SIZES = {
@@ -112,7 +113,7 @@ def test_should_ignore_fields_that_it_does_not_know(probe):
         (b'"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\/\b\f\n\r\t'),
         (b'"\\u0041\\u00e9\\u20AC"', "A\u00e9\u20ac"),
         (b'"\\ud83d\\ude00"', "\U0001f600"),
-        ("\"\u00e9\U0001f600\"".encode(), "\u00e9\U0001f600"),
+        ('"\u00e9\U0001f600"'.encode(), "\u00e9\U0001f600"),
         (b'"a\\u0000b"', "a\0b"),
         (b'""', ""),
     ],
@@ -181,9 +182,7 @@ MALFORMED = {
     "longer than its shape": slice_of({"a": entry("U8", [1], 0, 2)}, b"\0\0"),
     "shorter than its shape": slice_of({"a": entry("U8", [3], 0, 2)}, b"\0\0"),
     "gap at the start": slice_of({"a": entry("U8", [1], 1, 2)}, b"\0\0"),
-    "gap between": slice_of(
-        {"a": entry("U8", [1], 0, 1), "b": entry("U8", [1], 2, 3)}, b"\0\0\0"
-    ),
+    "gap between": slice_of({"a": entry("U8", [1], 0, 1), "b": entry("U8", [1], 2, 3)}, b"\0\0\0"),
     "overlap": slice_of({"a": entry("U8", [2], 0, 2), "b": entry("U8", [2], 1, 3)}, b"\0\0\0"),
     "same bytes twice": slice_of({"a": entry("U8", [1], 0, 1), "b": entry("U8", [1], 0, 1)}, b"\0"),
     "data missing": slice_of(GOOD, DATA[:-1]),
@@ -211,7 +210,9 @@ def test_should_refuse_a_malformed_header(probe, case, held):
 LIMITS = {
     "65 dimensions": slice_of({"a": entry("U8", [1] * 65, 0, 1)}, b"\0"),
     "unknown dtype": slice_of({"a": entry("F4", [2], 0, 1)}, b"\0"),
-    "dtype with NUL": slice_of(b'{"a":{"dtype":"U8\\u0000","shape":[1],"data_offsets":[0,1]}}', b"\0"),
+    "dtype with NUL": slice_of(
+        b'{"a":{"dtype":"U8\\u0000","shape":[1],"data_offsets":[0,1]}}', b"\0"
+    ),
     "nested 66 times": slice_of(b'{"a":{"x":' + b"[" * 66 + b"]" * 66 + b"," + ONE + b"}}", b"\0"),
 }
 
@@ -239,6 +240,7 @@ def test_should_hold_as_many_tensors_as_the_shortest_text_allows(probe):
     zero = b'{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
     text = b"{" + b",".join(b'"' + name + b'":' + zero for name in names) + b"}"
     assert len(probe.slice(slice_of(text)).tensors()) == len(names)
+
 
 def public(data: bytes) -> dict | None:
     """What the public library says of a slice, None where it refuses."""

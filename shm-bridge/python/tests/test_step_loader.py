@@ -8,15 +8,16 @@ import os
 from types import ModuleType
 from typing import Iterator
 
-import batchweave.torch as bw
 import pytest
 import torch
-from batchweave import BatchWeaveError, CorruptSlice, NotSupported, Refused, Step
-from batchweave._token import Token, decode
-from batchweave.torch import StepLoader
 from safetensors.torch import save
 from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
+
+import batchweave.torch as bw
+from batchweave import BatchWeaveError, CorruptSlice, NotSupported, Refused, Step
+from batchweave._token import Token, decode
+from batchweave.torch import StepLoader
 
 STREAM_ID = "00112233445566778899aabbccddeeff"
 STEPS = 6
@@ -87,7 +88,9 @@ def test_should_give_dicts_of_views(held):
 
 def test_should_hold_one_step_while_it_asks_for_the_next(held):
     for batch in StepLoader("s"):
-        assert held.taken - held.released == 1, "the batch before went when the name was bound again"
+        assert held.taken - held.released == 1, (
+            "the batch before went when the name was bound again"
+        )
         assert first(batch) % 10 == 0
 
 

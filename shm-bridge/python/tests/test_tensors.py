@@ -15,8 +15,9 @@ import threading
 import numpy
 import pytest
 import torch
-from batchweave.errors import Refused
 from safetensors.torch import save
+
+from batchweave.errors import Refused
 
 TYPES = [
     torch.bool,
@@ -286,7 +287,9 @@ slice_ = probe.slice(struct.pack("<Q", len(header)) + header + bytes([1, 2]))
 sys.kept = [torch.from_dlpack(c) for c in slice_.capsules().values()] + [slice_.capsules(), slice_]
 torch.kept = slice_.tensors()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -1,4 +1,4 @@
-from typing import Callable, Optional, final
+from typing import Any, Callable, Optional, final
 
 from typing_extensions import Buffer, CapsuleType
 
@@ -44,7 +44,7 @@ class Slice(Buffer):
 @final
 class Client:
     def next(self, deadline_s: float, /) -> Optional[tuple[int, int, tuple[Slice, ...]]]: ...
-    def info(self) -> dict: ...
+    def info(self) -> dict[str, Any]: ...
     def close(self) -> None: ...
 
 def attach(

@@ -1,6 +1,6 @@
 """The resume position that a trainer stores in its checkpoint.
 
-Little-endian, the stream id in RFC 4122 byte order, 44 bytes; the same as io.batchweave.read.Token::
+Little-endian, the stream id in RFC 4122 byte order; as in Java's ``io.batchweave.read.Token``::
 
     0  magic "BWTK"     4  format, 1      5  oldest reader, 1    6  reserved, 2 bytes
     8  stream id, 16   24  view version  32  next step          40  CRC32C of the 40 bytes before
@@ -19,7 +19,7 @@ _LAYOUT = struct.Struct("<4sBBH16sqq")
 LENGTH_BYTES = 44
 
 
-def _table() -> tuple:
+def _table() -> tuple[int, ...]:
     table = []
     for byte in range(256):
         for _ in range(8):
@@ -76,7 +76,9 @@ def decode(data: bytes) -> Token:
         raise Refused(f"not a BatchWeave token: {len(data)} bytes", code="TOKEN")
     _, _, oldest, _, stream_id, view_version, next_step = _LAYOUT.unpack_from(data)
     if oldest > _FORMAT:
-        raise Refused(f"a newer BatchWeave wrote this token (format={oldest}): upgrade", code="TOKEN")
+        raise Refused(
+            f"a newer BatchWeave wrote this token (format={oldest}): upgrade", code="TOKEN"
+        )
     if len(data) != LENGTH_BYTES:
         raise Refused(f"the token is damaged: {len(data)} bytes, not {LENGTH_BYTES}", code="TOKEN")
     [crc32c] = struct.unpack_from("<I", data, _LAYOUT.size)

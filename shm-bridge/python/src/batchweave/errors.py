@@ -22,7 +22,7 @@ NotSupported        this Python, kernel, element type or size is outside what we
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 __all__ = [
     "BatchWeaveError",
@@ -80,12 +80,14 @@ class BatchWeaveError(RuntimeError):
         self.attempts = attempts
         self.status = status
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         # Errors cross process boundaries in DataLoader workers: keep class, text and attributes.
         return (_again, (type(self), self.args, self.__dict__))
 
 
-def _again(kind: type, arguments: tuple, attributes: dict) -> BatchWeaveError:
+def _again(
+    kind: type[BatchWeaveError], arguments: tuple[Any, ...], attributes: dict[str, Any]
+) -> BatchWeaveError:
     error = kind.__new__(kind)
     error.args = arguments
     error.__dict__.update(attributes)
@@ -194,7 +196,7 @@ def from_status(
     errno: int,
     bytes: int,
     steps: int,
-    facts: dict,
+    facts: dict[str, Any],
 ) -> BatchWeaveError:
     """The exception for a status of the C client; called by the extension.
 

@@ -22,8 +22,9 @@ import gc
 import logging
 import math
 import os
+import time
 from types import TracebackType
-from typing import Iterator, Mapping, Optional, Union
+from typing import Any, Iterator, Mapping, Optional, Union
 
 from . import _launch, _native, _token
 from ._native import Slice, Tensor
@@ -53,10 +54,10 @@ class Step:
 
     __slots__ = ("_slices", "next_step", "step")
 
-    def __init__(self, step: int, next_step: int, slices: tuple) -> None:
+    def __init__(self, step: int, next_step: int, slices: tuple[Slice, ...]) -> None:
         self.step = step
         self.next_step = next_step
-        self._slices: Optional[tuple] = slices
+        self._slices: Optional[tuple[Slice, ...]] = slices
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -120,7 +121,7 @@ class Reader:
         self,
         stream: str,
         *,
-        directory: Optional[Union[str, os.PathLike]] = None,
+        directory: Optional[Union[str, os.PathLike[str]]] = None,
         group: str = "default",
         session: Optional[str] = None,
         rank: Optional[int] = None,
@@ -193,11 +194,13 @@ class Reader:
             CorruptRing, ViewFailed, Refused: as their classes say.
         """
         seconds = _seconds(self.deadline_s if deadline_s is None else deadline_s)
+        began = time.monotonic()
         try:
             taken = self._client.next(seconds)
         except RingHeld:
             gc.collect()  # a reference cycle may hold steps that nobody can reach
-            taken = self._client.next(seconds)
+            left = seconds if seconds < 0 else max(0.5, seconds - (time.monotonic() - began))
+            taken = self._client.next(left)
         return None if taken is None else Step(*taken)
 
     def __iter__(self) -> Iterator[Step]:
@@ -221,8 +224,8 @@ class Reader:
         return _token.Token(info["stream_id"], info["view_version"], info["next_step"]).encode()
 
     @property
-    def info(self) -> dict:
-        """What the attachment knows of itself: grid, ring, generation, steps held, kind of views."""
+    def info(self) -> dict[str, Any]:
+        """What the attachment knows of itself: grid, ring, generation, held steps, views."""
         return self._client.info()
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Iterator, Optional
 
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.dlpack import from_dlpack
 
 from . import _token
 from .errors import CorruptSlice, NotSupported, Refused
@@ -26,7 +27,7 @@ __all__ = ["StepLoader"]
 _COMBINE = ("cat", "list")
 
 
-class StepLoader(IterableDataset):
+class StepLoader(IterableDataset[dict[str, Any]]):
     """The steps of a stream as ``dict[str, torch.Tensor]``, without a copy.
 
     Each tensor lies in the ring and is row-major, in host memory. The step's memory is used again
@@ -62,7 +63,7 @@ class StepLoader(IterableDataset):
         self._resume: Optional[_token.Token] = None
         self._session_known = False
 
-    def __iter__(self) -> Iterator[dict]:
+    def __iter__(self) -> Iterator[dict[str, Any]]:
         """Goes on at the current position; ends where the stream was sealed.
 
         Raises:
@@ -73,16 +74,15 @@ class StepLoader(IterableDataset):
         self._attached()
         return self
 
-    def __next__(self) -> dict:
+    def __next__(self) -> dict[str, Any]:
         step = self._attached().next()
         if step is None:
             raise StopIteration
         return self._batch(step)
 
-    def _batch(self, step: Step) -> dict:
+    def _batch(self, step: Step) -> dict[str, Any]:
         parts = [
-            {name: torch.from_dlpack(c) for name, c in part.capsules().items()}
-            for part in step.slices
+            {name: from_dlpack(c) for name, c in part.capsules().items()} for part in step.slices
         ]
         if len(parts) == 1:
             return parts[0]
@@ -136,7 +136,7 @@ class StepLoader(IterableDataset):
         """The attachment; attaches if there is none. Its ``next_step`` is what is served next."""
         return self._attached()
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> dict[str, Any]:
         """The position behind the last batch that was handed out.
 
         The same on all ranks; prefetching does not change it. ``{"token": text}``, at most 256
@@ -159,7 +159,7 @@ class StepLoader(IterableDataset):
             code="NOT_ATTACHED",
         )
 
-    def load_state_dict(self, state: dict) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from a position that :meth:`state_dict` gave.
 
         Checked against the stream when the loader attaches, on first use; ``reader.next_step`` then
@@ -193,7 +193,7 @@ class StepLoader(IterableDataset):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         if self._reader is not None:
             raise Refused(
                 "an attached loader cannot be sent to another process: use num_workers=0, or "

@@ -1,4 +1,6 @@
 import io.batchweave.Bytes;
+import io.batchweave.client.Operator;
+import io.batchweave.client.OperatorContext;
 import io.batchweave.client.Producer;
 import io.batchweave.client.ProducerContext;
 import io.batchweave.client.Streams;
@@ -15,7 +17,7 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Writes steps into a stream: {@code URL dp cp firstStep steps lengths}. Each slice holds {@code
+ * Writes steps into a stream: {@code URL dp cp firstStep steps lengths [seal]}. Each slice holds {@code
  * tokens} I32 [lengths[step mod n]], all of them {@code step * 10000 + dp * 100 + cp}, {@code step}
  * I64 [], and {@code ids} U8 [3] = {dp, cp, step mod 256}.
  */
@@ -42,6 +44,11 @@ public final class WriteStream {
           producer.add(builder.build(), Bytes.wrap(new byte[] {(byte) step}));
         }
         producer.flush(TimeUnit.SECONDS.toNanos(60));
+      }
+      if (arguments.length > 6) {
+        try (Operator operator = Operator.open(new OperatorContext().store(store))) {
+          operator.seal();
+        }
       }
     }
     System.out.println("written");

@@ -57,12 +57,6 @@ public class BatchWeaveException extends RuntimeException {
     this.kind = kind;
   }
 
-  /** What happened, where, and the remedy; never null. */
-  @Override
-  public String getMessage() {
-    return String.valueOf(super.getMessage());
-  }
-
   /** What the caller must do. */
   public Kind kind() {
     return kind;

@@ -16,15 +16,10 @@ import org.jspecify.annotations.Nullable;
  * The search for a state to begin the fold with: the newest snapshot that is whole and belongs to
  * the log, else the empty log. It belongs to the log if the version it claims to be the state of
  * carries its commit id and chains to its running hash; so a snapshot written by somebody who
- * followed other bytes is passed over like a damaged one. One that went away since it was listed is
- * a sign that the log has moved on: then the list is read again.
+ * followed other bytes is passed over like a damaged one.
  */
 final class Opening {
-  /** No log gets so far; a name beyond is not worth a look. */
-  private static final long MAX_VERSION = 1L << 60;
-
   private final long targetSegment;
-  private final TreeSet<Long> gone;
   private @Nullable TreeSet<Long> candidates;
   private long candidate = -1;
   private @Nullable State snapshot;
@@ -41,12 +36,10 @@ final class Opening {
    */
   Opening(long targetSegment) {
     this.targetSegment = targetSegment;
-    this.gone = new TreeSet<>();
   }
 
   Opening(Opening other) {
     this.targetSegment = other.targetSegment;
-    this.gone = new TreeSet<>(other.gone);
     this.candidates = other.candidates == null ? null : new TreeSet<>(other.candidates);
     this.candidate = other.candidate;
     this.snapshot = other.snapshot == null ? null : other.snapshot.copy();
@@ -106,11 +99,10 @@ final class Opening {
     TreeSet<Long> versions = new TreeSet<>();
     for (ListedObject object : listed.objects()) {
       OptionalLong version = ObjectNames.parseSnapshot(object.key());
-      if (version.isPresent() && version.getAsLong() > 0 && version.getAsLong() < MAX_VERSION) {
+      if (version.isPresent() && version.getAsLong() > 0) {
         versions.add(version.getAsLong());
       }
     }
-    versions.removeAll(gone);
     candidates = versions;
     reject();
   }
@@ -119,12 +111,8 @@ final class Opening {
     if (version != candidate || found) {
       return;
     }
-    if (body == null) {
-      listAgain();
-      return;
-    }
-    State state = decode(version, body);
-    if (state == null || state.version() != version) {
+    State state = body == null ? null : decode(version, body);
+    if (body == null || state == null || state.version() != version) {
       reject();
       return;
     }
@@ -138,7 +126,7 @@ final class Opening {
       return;
     }
     if (body == null || ManifestCodec.isTombstone(body)) {
-      listAgain();
+      reject();
       return;
     }
     anchor = ManifestCodec.decode(ObjectNames.version(version), body);
@@ -161,19 +149,6 @@ final class Opening {
     }
   }
 
-  /**
-   * The candidate went away since it was listed, so newer ones have come: those before it would go
-   * the same way while they are tried.
-   */
-  private void listAgain() {
-    gone.add(candidate);
-    candidates = null;
-    candidate = -1;
-    snapshot = null;
-    snapshotBytes = 0;
-    anchor = null;
-  }
-
   /** Passes over the candidate and goes on with the one before. */
   void reject() {
     snapshot = null;
@@ -189,7 +164,9 @@ final class Opening {
     try {
       return State.of(SnapshotCodec.decode(ObjectNames.snapshot(version), body));
     } catch (BatchWeaveException e) {
-      if (e.kind() == BatchWeaveException.Kind.CORRUPT) {
+      // Damaged or newer than this program: the log itself is what counts, and says so if need be.
+      if (e.kind() == BatchWeaveException.Kind.CORRUPT
+          || e.kind() == BatchWeaveException.Kind.TOO_NEW) {
         return null;
       }
       throw e;
@@ -199,7 +176,6 @@ final class Opening {
   long fingerprint() {
     return Fingerprint.of(
         targetSegment,
-        gone,
         candidates,
         candidate,
         snapshot == null ? 0 : snapshot.fingerprint(),

@@ -6,10 +6,7 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import software.amazon.awssdk.crt.http.HttpRequestBodyStream;
 
-/**
- * A payload as the CRT reads it, on its own threads. A payload that cannot be read ends early,
- * which the CRT notices by the length; nothing is thrown into native code.
- */
+/** A payload as the CRT reads it, on its own threads. */
 final class PayloadBody implements HttpRequestBodyStream {
   private final Payload payload;
   private Payload.@Nullable Reader reader;
@@ -30,10 +27,7 @@ final class PayloadBody implements HttpRequestBodyStream {
       return current.read(target);
     } catch (IOException e) {
       failure = e;
-      return true;
-    } catch (RuntimeException e) {
-      failure = new IOException("the payload failed", e);
-      return true;
+      throw new IllegalStateException("cannot read the payload", e);
     }
   }
 

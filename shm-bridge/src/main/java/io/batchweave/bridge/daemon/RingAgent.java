@@ -335,7 +335,9 @@ final class RingAgent implements AutoCloseable {
         case Known known -> {
           long used = lastUsedBytes();
           long length = regionLength(known.plan());
-          if (used > 0 && used + length > parts.context().prefetchBytes()) {
+          if (used > 0
+              && used + length > parts.context().prefetchBytes()
+              && !isAnyRankOutOfSteps()) {
             return offered;
           }
           machine.onStep(wanted, wanted + 1, length);
@@ -350,6 +352,24 @@ final class RingAgent implements AutoCloseable {
       wanted = next;
     }
     return offered;
+  }
+
+  /**
+   * Whether a rank has taken all there is. Then the bound on prefetching is not what it waits for:
+   * the step is offered, so that either it comes or the status says whose leases are in the way.
+   */
+  private boolean isAnyRankOutOfSteps() {
+    long allocated = machine.status("").allocatedCount();
+    for (ReaderTap tap : readers.values()) {
+      try {
+        if (tap.isAttached() && tap.taken() >= allocated) {
+          return true;
+        }
+      } catch (InternalError cutShort) {
+        // Its file is gone; the next probe of its lock finds that out.
+      }
+    }
+    return false;
   }
 
   private long lastUsedBytes() {
