@@ -57,6 +57,12 @@ public class BatchWeaveException extends RuntimeException {
     this.kind = kind;
   }
 
+  /** What happened, where, and the remedy; never null. */
+  @Override
+  public String getMessage() {
+    return String.valueOf(super.getMessage());
+  }
+
   /** What the caller must do. */
   public Kind kind() {
     return kind;

@@ -16,10 +16,15 @@ import org.jspecify.annotations.Nullable;
  * The search for a state to begin the fold with: the newest snapshot that is whole and belongs to
  * the log, else the empty log. It belongs to the log if the version it claims to be the state of
  * carries its commit id and chains to its running hash; so a snapshot written by somebody who
- * followed other bytes is passed over like a damaged one.
+ * followed other bytes is passed over like a damaged one. One that went away since it was listed is
+ * a sign that the log has moved on: then the list is read again.
  */
 final class Opening {
+  /** No log gets so far; a name beyond is not worth a look. */
+  private static final long MAX_VERSION = 1L << 60;
+
   private final long targetSegment;
+  private final TreeSet<Long> gone;
   private @Nullable TreeSet<Long> candidates;
   private long candidate = -1;
   private @Nullable State snapshot;
@@ -36,10 +41,12 @@ final class Opening {
    */
   Opening(long targetSegment) {
     this.targetSegment = targetSegment;
+    this.gone = new TreeSet<>();
   }
 
   Opening(Opening other) {
     this.targetSegment = other.targetSegment;
+    this.gone = new TreeSet<>(other.gone);
     this.candidates = other.candidates == null ? null : new TreeSet<>(other.candidates);
     this.candidate = other.candidate;
     this.snapshot = other.snapshot == null ? null : other.snapshot.copy();
@@ -99,10 +106,11 @@ final class Opening {
     TreeSet<Long> versions = new TreeSet<>();
     for (ListedObject object : listed.objects()) {
       OptionalLong version = ObjectNames.parseSnapshot(object.key());
-      if (version.isPresent() && version.getAsLong() > 0) {
+      if (version.isPresent() && version.getAsLong() > 0 && version.getAsLong() < MAX_VERSION) {
         versions.add(version.getAsLong());
       }
     }
+    versions.removeAll(gone);
     candidates = versions;
     reject();
   }
@@ -111,8 +119,12 @@ final class Opening {
     if (version != candidate || found) {
       return;
     }
-    State state = body == null ? null : decode(version, body);
-    if (body == null || state == null || state.version() != version) {
+    if (body == null) {
+      listAgain();
+      return;
+    }
+    State state = decode(version, body);
+    if (state == null || state.version() != version) {
       reject();
       return;
     }
@@ -126,7 +138,7 @@ final class Opening {
       return;
     }
     if (body == null || ManifestCodec.isTombstone(body)) {
-      reject();
+      listAgain();
       return;
     }
     anchor = ManifestCodec.decode(ObjectNames.version(version), body);
@@ -149,6 +161,19 @@ final class Opening {
     }
   }
 
+  /**
+   * The candidate went away since it was listed, so newer ones have come: those before it would go
+   * the same way while they are tried.
+   */
+  private void listAgain() {
+    gone.add(candidate);
+    candidates = null;
+    candidate = -1;
+    snapshot = null;
+    snapshotBytes = 0;
+    anchor = null;
+  }
+
   /** Passes over the candidate and goes on with the one before. */
   void reject() {
     snapshot = null;
@@ -164,9 +189,7 @@ final class Opening {
     try {
       return State.of(SnapshotCodec.decode(ObjectNames.snapshot(version), body));
     } catch (BatchWeaveException e) {
-      // Damaged or newer than this program: the log itself is what counts, and says so if need be.
-      if (e.kind() == BatchWeaveException.Kind.CORRUPT
-          || e.kind() == BatchWeaveException.Kind.TOO_NEW) {
+      if (e.kind() == BatchWeaveException.Kind.CORRUPT) {
         return null;
       }
       throw e;
@@ -176,6 +199,7 @@ final class Opening {
   long fingerprint() {
     return Fingerprint.of(
         targetSegment,
+        gone,
         candidates,
         candidate,
         snapshot == null ? 0 : snapshot.fingerprint(),

@@ -7,8 +7,8 @@ public final class Keys {
   /** The longest key in characters: a path on every file system, and S3's limit less a prefix. */
   public static final int MAX_LENGTH = 900;
 
-  /** The longest part between two slashes. */
-  public static final int MAX_PART_LENGTH = 240;
+  /** The longest part between two slashes: leaves room for what services append on file systems. */
+  public static final int MAX_PART_LENGTH = 200;
 
   private Keys() {}
 

@@ -32,7 +32,7 @@ public sealed interface Payload {
      *
      * @param target takes as many bytes as it has room for and there are
      * @return whether all bytes of the payload have been read
-     * @throws IOException if the file cannot be read or has become shorter
+     * @throws IOException if the file cannot be read or is too short
      */
     boolean read(ByteBuffer target) throws IOException;
 

@@ -33,6 +33,7 @@ public final class LogWriter {
   private final State state = State.empty(STREAM);
   private final List<SegmentRecord> segments = new ArrayList<>();
   private long newestSnapshot;
+  private int segmentsWritten;
 
   /**
    * Creates the stream.
@@ -88,7 +89,8 @@ public final class LogWriter {
 
   /** Writes the missing segments and a snapshot of the state. */
   public void snapshot() {
-    for (SegmentRecord segment : segments) {
+    for (; segmentsWritten < segments.size(); segmentsWritten++) {
+      SegmentRecord segment = segments.get(segmentsWritten);
       objects.put(ObjectNames.segment(segment.index()), Bytes.wrap(SegmentCodec.encode(segment)));
     }
     newestSnapshot = state.version();
@@ -107,6 +109,16 @@ public final class LogWriter {
    * @param count versions to be there at the end
    */
   public void fill(long count) {
+    fill(count, SnapshotPolicy.DUE_VERSIONS);
+  }
+
+  /**
+   * Writes so many versions of one batch each by one producer, keeping 16 snapshots.
+   *
+   * @param count versions to be there at the end
+   * @param snapshotEvery versions from one snapshot to the next
+   */
+  public void fill(long count, long snapshotEvery) {
     if (state.version() == 0) {
       commit(new Block.Fence("filler", 1, new UUID(1, 1)));
     }
@@ -114,8 +126,8 @@ public final class LogWriter {
       ProducerState producer = state.producer("filler");
       long seq = producer == null ? 1 : producer.nextSeq();
       commit(produce("filler", 1, seq, 1));
-      if (state.version() - newestSnapshot == SnapshotPolicy.DUE_VERSIONS) {
-        long old = newestSnapshot - (SnapshotPolicy.KEPT - 1) * SnapshotPolicy.DUE_VERSIONS;
+      if (state.version() - newestSnapshot == snapshotEvery) {
+        long old = newestSnapshot - (SnapshotPolicy.KEPT - 1) * snapshotEvery;
         snapshot();
         objects.remove(ObjectNames.snapshot(Math.max(0, old)));
       }

@@ -14,6 +14,7 @@ import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreFuture;
 import io.batchweave.store.StoreOperation;
 import java.io.IOException;
+import java.io.Serial;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
@@ -237,7 +238,7 @@ public final class FileObjectStore implements ObjectStore {
     boolean written = false;
     try (FileChannel channel =
             FileChannel.open(temp, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
-        Payload.Reader reader = body.open()) {
+        PayloadSource reader = new PayloadSource(body)) {
       ByteBuffer chunk = ByteBuffer.allocate(Math.clamp(body.lengthBytes(), 1, WRITE_CHUNK_BYTES));
       boolean done;
       do {
@@ -248,10 +249,6 @@ public final class FileObjectStore implements ObjectStore {
           channel.write(chunk);
         }
       } while (!done);
-      if (channel.size() != body.lengthBytes()) {
-        throw new IOException(
-            "the payload gave " + channel.size() + " of " + body.lengthBytes() + " bytes");
-      }
       if (durability == Durability.SYNCED) {
         channel.force(true);
       }
@@ -261,6 +258,44 @@ public final class FileObjectStore implements ObjectStore {
       if (!written) {
         Files.deleteIfExists(temp);
       }
+    }
+  }
+
+  /** The caller's bytes: if they cannot be read, that is not the file system's failure. */
+  private static final class PayloadSource implements AutoCloseable {
+    private final Payload.Reader reader;
+
+    PayloadSource(Payload payload) throws PayloadException {
+      try {
+        this.reader = payload.open();
+      } catch (IOException e) {
+        throw new PayloadException(e);
+      }
+    }
+
+    boolean read(ByteBuffer target) throws PayloadException {
+      try {
+        return reader.read(target);
+      } catch (IOException e) {
+        throw new PayloadException(e);
+      }
+    }
+
+    @Override
+    public void close() throws PayloadException {
+      try {
+        reader.close();
+      } catch (IOException e) {
+        throw new PayloadException(e);
+      }
+    }
+  }
+
+  private static final class PayloadException extends IOException {
+    @Serial private static final long serialVersionUID = 1L;
+
+    PayloadException(IOException cause) {
+      super("the payload cannot be read: reason=" + cause, cause);
     }
   }
 
@@ -576,6 +611,10 @@ public final class FileObjectStore implements ObjectStore {
         value = work.run(future);
       } catch (StoreException e) {
         thrown = e;
+      } catch (PayloadException e) {
+        thrown =
+            new StoreException(StoreFailure.CONFIG, operation, key, "" + e.getMessage())
+                .withCause(e);
       } catch (IOException e) {
         thrown = FileFailures.translate(root, operation, key, lengthBytes, e);
       } catch (RuntimeException | Error e) {

@@ -6,7 +6,10 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import software.amazon.awssdk.crt.http.HttpRequestBodyStream;
 
-/** A payload as the CRT reads it, on its own threads. */
+/**
+ * A payload as the CRT reads it, on its own threads. A payload that cannot be read ends early,
+ * which the CRT notices by the length; nothing is thrown into native code.
+ */
 final class PayloadBody implements HttpRequestBodyStream {
   private final Payload payload;
   private Payload.@Nullable Reader reader;
@@ -27,7 +30,10 @@ final class PayloadBody implements HttpRequestBodyStream {
       return current.read(target);
     } catch (IOException e) {
       failure = e;
-      throw new IllegalStateException("cannot read the payload", e);
+      return true;
+    } catch (RuntimeException e) {
+      failure = new IOException("the payload failed", e);
+      return true;
     }
   }
 

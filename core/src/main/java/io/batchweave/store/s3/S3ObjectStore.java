@@ -235,8 +235,33 @@ public final class S3ObjectStore implements ObjectStore {
       future.fail(failures.ofCrt(operation, key, e.errorCode, Phase.NOT_SENT).withCause(e));
       return;
     }
-    future.onCancel(request::cancel);
-    var _ = future.whenComplete((value, thrown) -> request.close());
+    RunningRequest running = new RunningRequest(request);
+    future.onCancel(running::cancel);
+    var _ = future.whenComplete((value, thrown) -> running.close());
+  }
+
+  /** Cancelling a closed native request would crash the process: one at a time, and in order. */
+  private static final class RunningRequest {
+    private @Nullable S3MetaRequest request;
+
+    RunningRequest(S3MetaRequest request) {
+      this.request = request;
+    }
+
+    synchronized void cancel() {
+      S3MetaRequest current = request;
+      if (current != null) {
+        current.cancel();
+      }
+    }
+
+    synchronized void close() {
+      S3MetaRequest current = request;
+      request = null;
+      if (current != null) {
+        current.close();
+      }
+    }
   }
 
   @Override

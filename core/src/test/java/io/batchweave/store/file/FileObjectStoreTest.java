@@ -1,0 +1,230 @@
+package io.batchweave.store.file;
+
+import static io.batchweave.store.Outcomes.await;
+import static io.batchweave.store.Outcomes.bytes;
+import static io.batchweave.store.Outcomes.failure;
+import static io.batchweave.store.Outcomes.payload;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.store.ObjectStore;
+import io.batchweave.store.ObjectStoreContract;
+import io.batchweave.store.PutOutcome;
+import io.batchweave.store.StoreException;
+import io.batchweave.store.StoreFailure;
+import io.batchweave.store.file.FileObjectStore.Durability;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+final class FileObjectStoreTest extends ObjectStoreContract {
+  @TempDir Path directory;
+
+  @Override
+  protected ObjectStore open() {
+    try {
+      return FileObjectStore.open(Files.createDirectories(directory.resolve("root")));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Test
+  void shouldHideAndRemoveItsTemporaryFiles() throws IOException {
+    Path root = directory.resolve("root");
+    await(store.put("a", payload(1, 10)));
+    assertTrue(Files.isDirectory(root.resolve("~tmp")));
+    assertEquals(1, await(store.list("", 10)).objects().size());
+    store.close();
+    try (Stream<Path> left = Files.list(root.resolve("~tmp"))) {
+      assertEquals(0, left.count());
+    }
+  }
+
+  /** What a killed writer left is removed by the next one; a living writer's folder is not. */
+  @Test
+  void shouldRemoveOnlyTheFoldersOfDeadWriters() throws IOException {
+    Path temps = Files.createDirectories(directory.resolve("root/~tmp"));
+    Path dead = Files.createDirectories(temps.resolve("00000000-dead"));
+    Files.write(dead.resolve("lock"), new byte[0]);
+    Files.write(dead.resolve("17"), bytes(1, 100));
+    await(store.put("a", payload(1, 10)));
+    assertFalse(Files.exists(dead));
+    try (ObjectStore second = open()) {
+      await(second.put("b", payload(1, 10)));
+      try (Stream<Path> folders = Files.list(temps)) {
+        assertEquals(2, folders.count());
+      }
+      await(store.put("c", payload(2, 10)));
+    }
+  }
+
+  /** The lock of a writer in another process is respected. */
+  @Test
+  void shouldKeepTheFolderOfAWriterInAnotherProcess() throws Exception {
+    Path other = Files.createDirectories(directory.resolve("root/~tmp/other"));
+    Path lock = Files.write(other.resolve("lock"), new byte[0]);
+    Path script = Files.writeString(directory.resolve("Hold.java"), HOLD);
+    Process holder =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                script.toString(),
+                lock.toString())
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    try {
+      assertEquals('L', holder.getInputStream().read());
+      await(store.put("a", payload(1, 10)));
+      assertTrue(Files.exists(lock));
+    } finally {
+      holder.destroyForcibly();
+      assertTrue(holder.waitFor(20, TimeUnit.SECONDS));
+    }
+    try (ObjectStore next = open()) {
+      await(next.put("b", payload(1, 10)));
+      assertFalse(Files.exists(lock));
+    }
+  }
+
+  private static final String HOLD =
+      """
+      public class Hold {
+        public static void main(String[] arguments) throws Exception {
+          var channel =
+              java.nio.channels.FileChannel.open(
+                  java.nio.file.Path.of(arguments[0]), java.nio.file.StandardOpenOption.WRITE);
+          var lock = channel.lock();
+          System.out.write('L');
+          System.out.flush();
+          System.in.read();
+          lock.release();
+        }
+      }
+      """;
+
+  @Test
+  void shouldSkipWhatSomebodyElsePutThere() throws IOException {
+    await(store.put("group/a", payload(1, 10)));
+    Files.write(directory.resolve("root/group/not a key"), bytes(1, 10));
+    Files.write(directory.resolve("root/group/b~"), bytes(1, 10));
+    assertEquals(1, await(store.list("", 10)).objects().size());
+  }
+
+  @Test
+  void shouldMakeFoldersAgainWhenTheyWereRemoved() throws IOException {
+    await(store.putIfAbsent("group/a", payload(1, 10)));
+    Files.delete(directory.resolve("root/group/a"));
+    Files.delete(directory.resolve("root/group"));
+    assertEquals(PutOutcome.CREATED, await(store.putIfAbsent("group/a", payload(1, 10))));
+    Files.delete(directory.resolve("root/group/a"));
+    Files.delete(directory.resolve("root/group"));
+    await(store.put("group/b", payload(1, 10)));
+    assertEquals(10, await(store.head("group/b")).sizeBytes());
+  }
+
+  @Test
+  void shouldRefuseAKeyBelowAKey() {
+    await(store.put("a", payload(1, 10)));
+    assertEquals(StoreFailure.CONFIG, failure(store.put("a/b", payload(1, 10))).failure());
+    assertEquals(StoreFailure.CONFIG, failure(store.putIfAbsent("a/b", payload(1, 1))).failure());
+    await(store.put("c/d", payload(1, 10)));
+    assertEquals(StoreFailure.CONFIG, failure(store.put("c", payload(1, 10))).failure());
+    assertEquals(StoreFailure.CONFIG, failure(store.putIfAbsent("c", payload(1, 1))).failure());
+    assertEquals(StoreFailure.NOT_FOUND, failure(store.get("a/b", null, 1)).failure());
+  }
+
+  @Test
+  void shouldNameAnAbsentRoot() {
+    BatchWeaveException noParent =
+        assertThrows(
+            BatchWeaveException.class,
+            () -> FileObjectStore.open(directory.resolve("no/such/root")));
+    assertEquals(BatchWeaveException.Kind.CONFIG, noParent.kind());
+    assertTrue(noParent.getMessage().contains("root=" + directory), noParent.getMessage());
+    Path absent = directory.resolve("absent");
+    try (ObjectStore created = FileObjectStore.open(absent)) {
+      StoreException noRoot = failure(created.get("stream", null, 1));
+      assertEquals(StoreFailure.CONFIG, noRoot.failure(), noRoot.getMessage());
+      assertEquals(StoreFailure.CONFIG, failure(created.list("", 1)).failure());
+      assertFalse(Files.exists(absent), "reading creates nothing");
+      assertEquals(PutOutcome.CREATED, await(created.putIfAbsent("stream", payload(1, 1))));
+    }
+  }
+
+  @Test
+  void shouldRefuseARootThatIsAFile() throws IOException {
+    Path file = Files.write(directory.resolve("file"), new byte[1]);
+    BatchWeaveException refused =
+        assertThrows(BatchWeaveException.class, () -> FileObjectStore.open(file));
+    assertTrue(refused.getMessage().contains("not a directory"), refused.getMessage());
+  }
+
+  @Test
+  void shouldLeaveAnExecutorThatIsNotItsOwnRunning() throws Exception {
+    try (ExecutorService executor = Executors.newSingleThreadExecutor()) {
+      ObjectStore borrowed =
+          FileObjectStore.open(directory.resolve("root"), Durability.PAGE_CACHE, executor);
+      await(borrowed.put("a", payload(1, 10)));
+      borrowed.close();
+      assertEquals(7, executor.submit(() -> 7).get(20, TimeUnit.SECONDS));
+      try (ObjectStore again =
+          FileObjectStore.open(directory.resolve("root"), Durability.PAGE_CACHE, executor)) {
+        assertArrayEquals(bytes(1, 10), await(again.get("a", null, 10)).toByteArray());
+      }
+    }
+  }
+
+  /** A full file system is FULL, leaves no part of an object and no temporary file. */
+  @Test
+  void shouldSayFullWhenTheFileSystemIs() throws Exception {
+    Path small = Files.createDirectories(directory.resolve("small"));
+    Process mount =
+        new ProcessBuilder("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small.toString())
+            .redirectErrorStream(true)
+            .start();
+    assumeTrue(
+        mount.waitFor(20, TimeUnit.SECONDS) && mount.exitValue() == 0,
+        "mounting a small tmpfs needs root");
+    try (ObjectStore full = FileObjectStore.open(small)) {
+      FileStore space = Files.getFileStore(small);
+      assertTrue(space.getTotalSpace() <= 1 << 20);
+      await(full.put("fits", payload(1, 1000)));
+      StoreException put = failure(full.put("too-big", payload(1, 2 << 20)));
+      assertEquals(StoreFailure.FULL, put.failure(), put.getMessage());
+      StoreException create = failure(full.putIfAbsent("too-big", payload(1, 2 << 20)));
+      assertEquals(StoreFailure.FULL, create.failure(), create.getMessage());
+      assertEquals(1, await(full.list("", 10)).objects().size());
+      await(full.put("fits-too", payload(1, 500_000)));
+      await(full.delete(List.of("fits", "fits-too")));
+    } finally {
+      assertTrue(
+          new ProcessBuilder("umount", small.toString()).start().waitFor(20, TimeUnit.SECONDS));
+    }
+  }
+
+  @Test
+  void shouldOpenByUrl() {
+    try (ObjectStore byUrl =
+        io.batchweave.store.Stores.open(
+            "file:" + directory.resolve("root") + "?sync=none&threads=2", Map.of())) {
+      await(byUrl.put("a", payload(1, 10)));
+      assertEquals("file:" + directory.resolve("root"), byUrl.url());
+      assertEquals(10, await(store.head("a")).sizeBytes());
+    }
+  }
+}
