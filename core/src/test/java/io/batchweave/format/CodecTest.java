@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -20,6 +22,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 @Timeout(60)
 class CodecTest {
+  private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+
   static Stream<Codec<?>> codecs() {
     return Codec.all().stream();
   }
@@ -84,10 +88,13 @@ class CodecTest {
             };
       }
       Samples.resealed(bytes);
+      long allocated = THREADS.getCurrentThreadAllocatedBytes();
       try {
         assertArrayEquals(bytes, codec.again(bytes));
         read++;
       } catch (BatchWeaveException e) {
+        long spent = THREADS.getCurrentThreadAllocatedBytes() - allocated;
+        assertTrue(spent < 256 * 1024 + 64L * bytes.length, "allocated=" + spent);
         assertTrue(e.kind() == Kind.CORRUPT || e.kind() == Kind.TOO_NEW, e.getMessage());
         assertTrue(e.toString().contains("object=some/object offset="), e.toString());
         refused++;
@@ -203,6 +210,45 @@ class CodecTest {
         assertThrows(
             BatchWeaveException.class, () -> ManifestCodec.encode(Samples.header(), blocks));
     assertEquals(Kind.LIMIT, e.kind());
+  }
+
+  @Test
+  void shouldHoldAsManyProducersAndPinsAsTheLimitsSay() {
+    SnapshotRecord small = Samples.snapshot();
+    List<SnapshotRecord.ProducerEntry> producers = new ArrayList<>();
+    for (int i = 0; i < Limits.PRODUCERS; i++) {
+      producers.add(
+          new SnapshotRecord.ProducerEntry(
+              "producer-%05d".formatted(i),
+              1,
+              Samples.OTHER,
+              i,
+              new SourceState.Inline(Bytes.wrap(new byte[64])),
+              i,
+              SnapshotRecord.Life.ACTIVE));
+    }
+    List<SnapshotRecord.PinEntry> pins = new ArrayList<>();
+    for (int i = 0; i < Limits.PINS; i++) {
+      pins.add(new SnapshotRecord.PinEntry("pin", 5, i));
+    }
+    SnapshotRecord large =
+        new SnapshotRecord(
+            small.streamId(),
+            small.version(),
+            small.commitId(),
+            small.runningHash(),
+            small.nextStep(),
+            small.horizon(),
+            small.sealed(),
+            small.lastSkipVersion(),
+            producers,
+            List.of(new SnapshotRecord.GroupEntry("run7", 5, List.of(), pins)),
+            small.skips(),
+            small.counters(),
+            small.entries());
+    byte[] bytes = SnapshotCodec.encode(large);
+    assertTrue(bytes.length < Limits.PRODUCERS * 160 + Limits.PINS * 32, "length=" + bytes.length);
+    assertEquals(large, SnapshotCodec.decode("s", Bytes.wrap(bytes)));
   }
 
   @Test
