@@ -15,10 +15,10 @@ import java.util.Objects;
  *
  * <p>This is the plain loop: everybody commits for himself. A lone owner writes at once, without a
  * look. Among several each draws a slot after the version it saw last, at random over a window that
- * grows with their number and the time of a PUT; whoever has just won stays out of the first
- * window, so that winners do not keep winning; a slot is followed by a look and a single PUT. No
- * delay grows with conflicts: one's own bad luck is no measure of the load. Only a failing store
- * makes it back off.
+ * grows with their number and the time of a PUT; whoever has just won stays out for one more
+ * interval and the first window, so that winners do not keep winning; a slot is followed by a look
+ * and a single PUT. No delay grows with conflicts: one's own bad luck is no measure of the load.
+ * Only a failing store makes it back off.
  *
  * <p>Versions are paced: at most {@value #MAX_VERSIONS_PER_SECOND} per second, fewer where each
  * would be read by very many owners, but never fewer than one.
@@ -59,6 +59,7 @@ public final class CommitPolicy {
   private long intervalNs = SECOND_NS / MAX_VERSIONS_PER_SECOND;
   private long lastVersionAtNs = -NONE;
   private long lookedAtNs = -NONE;
+  private boolean lookedByCommit;
   private int seenSinceLook;
   private long slotAtNs = NONE;
   private long blockedUntilNs = -NONE;
@@ -90,6 +91,7 @@ public final class CommitPolicy {
     this.intervalNs = other.intervalNs;
     this.lastVersionAtNs = other.lastVersionAtNs;
     this.lookedAtNs = other.lookedAtNs;
+    this.lookedByCommit = other.lookedByCommit;
     this.seenSinceLook = other.seenSinceLook;
     this.slotAtNs = other.slotAtNs;
     this.blockedUntilNs = other.blockedUntilNs;
@@ -163,13 +165,17 @@ public final class CommitPolicy {
 
   private long slot(long nowNs) {
     int others = otherOwners();
-    long earliestNs = lastVersionAtNs == -NONE ? nowNs : lastVersionAtNs + minIntervalNs(others);
-    long atNs = Math.max(nowNs, earliestNs);
+    long minNs = minIntervalNs(others);
+    long atNs = lastVersionAtNs == -NONE ? nowNs : Math.max(nowNs, lastVersionAtNs + minNs);
     if (others == 0) {
       return atNs;
     }
-    long windowNs = 2L * others * putNs;
-    return atNs + (ownIsLast ? windowNs : 0) + bits.nextBelow(windowNs);
+    long windowNs = windowNs(others);
+    return atNs + (ownIsLast ? minNs + windowNs : 0) + bits.nextBelow(windowNs);
+  }
+
+  private long windowNs(int others) {
+    return 2L * others * putNs;
   }
 
   private int otherOwners() {
@@ -217,18 +223,21 @@ public final class CommitPolicy {
    * @param nowNs the time
    */
   public void onLooked(long nowNs) {
-    boolean hurried =
-        lookedAtNs != -NONE
-            && seenSinceLook > 0
-            && nowNs - lookedAtNs < seenSinceLook * minIntervalNs(otherOwners());
+    int others = otherOwners();
     boolean atSlot = slotAtNs != NONE && nowNs >= slotAtNs;
+    long pacedAtNs =
+        lookedAtNs == -NONE
+            ? nowNs
+            : lookedAtNs + (seenSinceLook + (lookedByCommit ? 1 : 0)) * minIntervalNs(others);
     mustLook = false;
     lookedAtNs = nowNs;
+    lookedByCommit = false;
     seenSinceLook = 0;
     failures = 0;
-    fresh = (atSlot && !hurried) || otherOwners() == 0;
-    if (atSlot && hurried) {
-      slotAtNs = NONE;
+    fresh = atSlot || others == 0;
+    if (atSlot && others > 0 && pacedAtNs > nowNs) {
+      // Others were quicker than the pace allows: one's turn comes a little later, without a look.
+      slotAtNs = pacedAtNs + bits.nextBelow(windowNs(others));
     }
   }
 
@@ -258,6 +267,7 @@ public final class CommitPolicy {
     failures = 0;
     slotAtNs = NONE;
     lookedAtNs = nowNs;
+    lookedByCommit = true;
     seenSinceLook = 0;
     ownIsLast = true;
     fresh = otherOwners() == 0;
@@ -336,6 +346,7 @@ public final class CommitPolicy {
         intervalNs,
         lastVersionAtNs,
         lookedAtNs,
+        lookedByCommit,
         seenSinceLook,
         slotAtNs,
         blockedUntilNs,
