@@ -11,8 +11,11 @@ import org.jspecify.annotations.Nullable;
  * again.
  */
 final class Flight {
-  /** Answers in a row that are not what was asked for, after which the follower gives up. */
-  static final int MAX_BAD_ANSWERS = 5;
+  /**
+   * Refusals and wrong answers in a row after which the follower gives up. Before anything ever
+   * worked one refusal is enough: then it is the user's setting, not credentials being renewed.
+   */
+  static final int MAX_REFUSALS = 8;
 
   /**
    * One request on its way.
@@ -30,7 +33,8 @@ final class Flight {
   private int window;
   private long backoffNs;
   private long notBeforeNs;
-  private int badAnswers;
+  private int refusals;
+  private boolean everWorked;
   private @Nullable String trouble;
 
   Flight(FollowPolicy policy, Bits bits) {
@@ -48,7 +52,8 @@ final class Flight {
     this.window = other.window;
     this.backoffNs = other.backoffNs;
     this.notBeforeNs = other.notBeforeNs;
-    this.badAnswers = other.badAnswers;
+    this.refusals = other.refusals;
+    this.everWorked = other.everWorked;
     this.trouble = other.trouble;
   }
 
@@ -96,7 +101,8 @@ final class Flight {
 
   void succeeded() {
     backoffNs = 0;
-    badAnswers = 0;
+    refusals = 0;
+    everWorked = true;
     trouble = null;
     window = Math.min(policy.maxInFlight(), window + 1);
   }
@@ -105,18 +111,18 @@ final class Flight {
   boolean failed(Ask ask, StoreResponse.Failed failed, long nowNs) {
     trouble =
         "key=" + ask.request().key() + " failure=" + failed.failure() + ": " + failed.detail();
-    badAnswers = failed.failure() == StoreFailure.BAD_ANSWER ? badAnswers + 1 : 0;
+    refusals = failed.failure().retryable() ? 0 : refusals + 1;
     if (failed.failure() == StoreFailure.THROTTLED) {
       window = Math.max(1, window / 2);
     }
     backoffNs = Math.min(policy.maxBackoffNs(), Math.max(policy.minBackoffNs(), 2 * backoffNs));
     notBeforeNs = nowNs + backoffNs - bits.nextBelow(backoffNs / 4 + 1);
-    return failed.failure().retryable()
-        || (failed.failure() == StoreFailure.BAD_ANSWER && badAnswers < MAX_BAD_ANSWERS);
+    boolean patient = everWorked || failed.failure() == StoreFailure.BAD_ANSWER;
+    return refusals < (patient ? MAX_REFUSALS : 1);
   }
 
   long fingerprint() {
     return Fingerprint.of(
-        sent, nextId, window, backoffNs, notBeforeNs, badAnswers, bits.fingerprint());
+        sent, nextId, window, backoffNs, notBeforeNs, refusals, everWorked, bits.fingerprint());
   }
 }

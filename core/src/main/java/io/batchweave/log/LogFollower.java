@@ -428,6 +428,10 @@ public final class LogFollower implements Machine<LogFollower> {
 
   private void answered(Flight.Sent sent, StoreResponse response, long nowNs) {
     if (response instanceof StoreResponse.Failed failed) {
+      if (failed.failure() == StoreFailure.TOO_LONG) {
+        tooLong(sent.ask());
+        return;
+      }
       if (!flight.failed(sent.ask(), failed, nowNs)) {
         throw giveUp(sent.ask(), failed);
       }
@@ -457,6 +461,23 @@ public final class LogFollower implements Machine<LogFollower> {
       case Ask.Segment ask -> segmentArrived(ask.index(), body);
     }
     advanceOpening();
+  }
+
+  /** No object of the log is longer than its limit: damaged, like any other bytes that are. */
+  private void tooLong(Ask ask) {
+    switch (ask) {
+      case Ask.Snapshot snapshot when opening != null -> {
+        opening.snapshot(snapshot.version(), Bytes.EMPTY);
+        advanceOpening();
+      }
+      case Ask.Segment segment -> segmentArrived(segment.index(), Bytes.EMPTY);
+      default ->
+          throw new BatchWeaveException(
+              Kind.CORRUPT,
+              "longer than any object of its kind: key="
+                  + ask.request().key()
+                  + "; restore it from a backup");
+    }
   }
 
   private void streamArrived(@Nullable Bytes body) {

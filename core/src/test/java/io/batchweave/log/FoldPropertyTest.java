@@ -164,9 +164,9 @@ class FoldPropertyTest {
   @Test
   void shouldKeepThePromisesUnderPermutationDuplicationAndLoss() {
     int complete = 0;
+    List<Block> blocks = honestBlocks();
     for (int seed = 0; seed < CASES; seed++) {
       BlockGenerator generator = new BlockGenerator(1_000_000 + seed);
-      List<Block> blocks = honestBlocks();
       boolean lossy = seed % 2 == 0;
       State state = State.empty(LogWriter.STREAM);
       Oracle oracle = new Oracle();
@@ -214,13 +214,13 @@ class FoldPropertyTest {
   /** One epoch, nothing lost for ever: everything gets in, exactly once, in the order of seqs. */
   @Test
   void shouldTakeEveryBatchWhenItIsOfferedOftenEnough() {
+    List<Block> blocks = new ArrayList<>();
+    blocks.add(new Block.Fence("p", 1, new UUID(1, 1)));
+    for (long seq = 1; seq <= 8; seq += 2) {
+      blocks.add(LogWriter.produce("p", 1, seq, 2));
+    }
     for (int seed = 0; seed < CASES; seed++) {
       BlockGenerator generator = new BlockGenerator(2_000_000 + seed);
-      List<Block> blocks = new ArrayList<>();
-      blocks.add(new Block.Fence("p", 1, new UUID(1, 1)));
-      for (long seq = 1; seq <= 8; seq += 2) {
-        blocks.add(LogWriter.produce("p", 1, seq, 2));
-      }
       State state = State.empty(LogWriter.STREAM);
       Oracle oracle = new Oracle();
       for (int round = 0; round < 200 && oracle.steps.size() < 8; round++) {

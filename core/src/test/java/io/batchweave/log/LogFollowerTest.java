@@ -10,6 +10,7 @@ import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
 import io.batchweave.format.Block;
+import io.batchweave.format.Limits;
 import io.batchweave.format.ManifestCodec;
 import io.batchweave.format.ObjectNames;
 import io.batchweave.log.ModelStore.Answer;
@@ -236,6 +237,18 @@ class LogFollowerTest {
     toHead();
     assertEquals(new LogEvent.Jumped(0, 384), events.getFirst());
     assertEquals(1 + 768 + 5 - 384, events.size());
+  }
+
+  @Test
+  void shouldTakeAnObjectBeyondItsLimitForDamaged() {
+    log.fill(1_500);
+    Bytes segment = Bytes.wrap(new byte[Limits.SEGMENT_BYTES + 1]);
+    store.objects().put(ObjectNames.segment(1), segment);
+    toHead();
+    assertEntry(300);
+    store.objects().put(ObjectNames.version(1_501), Bytes.wrap(new byte[Limits.VERSION_BYTES + 1]));
+    follower.requireHead();
+    assertEquals(Kind.CORRUPT, fails().kind());
   }
 
   /** E2: in the end to version 1. */
@@ -595,6 +608,29 @@ class LogFollowerTest {
     BatchWeaveException failure = Objects.requireNonNull(alone.failure());
     assertEquals(Kind.CONFIG, failure.kind());
     assertTrue(failure.toString().contains("expired"));
+  }
+
+  /** I3: a refusal while credentials are renewed is passing trouble, eight in a row are not. */
+  @Test
+  void shouldOutliveARefusalOnceItHasWorked() {
+    log.fill(5);
+    toHead();
+    follower.requireHead();
+    long[] id = {-1};
+    for (int refusal = 1; refusal <= Flight.MAX_REFUSALS; refusal++) {
+      assertNull(follower.failure());
+      long nowNs = store.nowNs() + refusal * 100_000_000_000L;
+      id[0] = -1;
+      follower.onTime(nowNs, (requestId, request) -> id[0] = requestId);
+      assertTrue(id[0] >= 0, "asked again");
+      follower.onResponse(
+          id[0],
+          new StoreResponse.Failed(StoreFailure.ACCESS_DENIED, "expired"),
+          nowNs,
+          (requestId, request) -> {});
+      assertTrue(String.valueOf(follower.trouble()).contains("expired"));
+    }
+    assertEquals(Kind.CONFIG, Objects.requireNonNull(follower.failure()).kind());
   }
 
   @Test

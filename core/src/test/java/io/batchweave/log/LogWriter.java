@@ -28,6 +28,9 @@ public final class LogWriter {
   /** The stream's id. */
   public static final UUID STREAM = new UUID(0x5EED, 0xF00D);
 
+  private static final List<SliceEntry> SLICES = List.of(new SliceEntry(0, 100, 0xC0FFEE, 1, 2, 3));
+  private static final TgbLayout.Tail TAIL = TgbLayout.tail(new Grid(1, 1), SLICES, "made up");
+
   private final Map<String, Bytes> objects;
   private final Bits bits;
   private final State state = State.empty(STREAM);
@@ -158,9 +161,7 @@ public final class LogWriter {
 
   /** A made-up entry. */
   public static TgbEntry entry(DataObject object, long seq, long offset) {
-    List<SliceEntry> slices = List.of(new SliceEntry(0, 100, (int) seq, 1, 2, 3));
-    return TgbLayout.entry(
-        object, seq, offset, slices, TgbLayout.tail(new Grid(1, 1), slices, "made up"));
+    return TgbLayout.entry(object, seq, offset, SLICES, TAIL);
   }
 
   /** The source state of a producer after a seq. */

@@ -259,7 +259,7 @@ public final class ModelStore {
     long to = get.range() == null ? bytes.length : from + get.range().lengthBytes();
     byte[] part = java.util.Arrays.copyOfRange(bytes, from, (int) Math.min(bytes.length, to));
     return part.length > get.maxLengthBytes()
-        ? new StoreResponse.Failed(StoreFailure.BAD_ANSWER, "longer than " + get.maxLengthBytes())
+        ? new StoreResponse.Failed(StoreFailure.TOO_LONG, "longer than " + get.maxLengthBytes())
         : new StoreResponse.Found(Bytes.wrap(part));
   }
 
