@@ -68,12 +68,23 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
         .withResponseHandler(this);
   }
 
+  /**
+   * Comes before the first byte is written, and an exception here ends the request: the CRT places
+   * the bytes relative to where the answer says it begins, so that a wrong answer would be written
+   * outside the region.
+   */
   @Override
   public void onResponseHeaders(int statusCode, HttpHeader[] headers) {
     status = statusCode;
     for (HttpHeader header : headers) {
       if (header.getName().toLowerCase(Locale.ROOT).equals("content-range")) {
         contentRange = header.getValue();
+      }
+    }
+    if (statusCode < 300) {
+      StoreException wrong = wrongRange();
+      if (wrong != null) {
+        throw wrong;
       }
     }
   }
@@ -96,9 +107,10 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
   private @Nullable StoreException failureOf(S3FinishedResponseContext context) {
     StoreOperation operation = StoreOperation.GET_INTO;
     int answered = context.getResponseStatus() != 0 ? context.getResponseStatus() : status;
-    ContentRange got = ContentRange.parse(contentRange);
-    long end = range.offset() + range.lengthBytes();
     if (context.getErrorCode() != 0) {
+      if (context.getCause() instanceof StoreException ours) {
+        return ours;
+      }
       if (answered >= 300) {
         byte[] payload = context.getErrorPayload();
         S3Xml.ErrorBody body = payload == null ? S3Xml.ErrorBody.NONE : S3Xml.parseError(payload);
@@ -106,10 +118,24 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
       }
       return failures.ofCrt(operation, key, context.getErrorCode(), Phase.SENT);
     }
-    if (got != null && got.first() == range.offset() && got.total() >= 0 && got.total() < end) {
+    StoreException wrong = wrongRange();
+    if (wrong == null && transferredBytes.get() != range.lengthBytes()) {
+      return badAnswer();
+    }
+    return wrong;
+  }
+
+  /** What is wrong with the status and the range that were answered; null if nothing is. */
+  private @Nullable StoreException wrongRange() {
+    ContentRange got = ContentRange.parse(contentRange);
+    long end = range.offset() + range.lengthBytes();
+    if (status != 206 || got == null || got.first() != range.offset()) {
+      return badAnswer();
+    }
+    if (got.total() >= 0 && got.total() < end) {
       return new StoreException(
           StoreFailure.RANGE,
-          operation,
+          StoreOperation.GET_INTO,
           key,
           "the range goes past the end: offset="
               + range.offset()
@@ -118,28 +144,23 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
               + " sizeBytes="
               + got.total());
     }
-    if (answered != 206
-        || got == null
-        || got.first() != range.offset()
-        || got.last() != end - 1
-        || transferredBytes.get() != range.lengthBytes()) {
-      return failures
-          .badAnswer(
-              operation,
-              key,
-              "status="
-                  + answered
-                  + " contentRange="
-                  + contentRange
-                  + " receivedBytes="
-                  + transferredBytes
-                  + " expectedFirst="
-                  + range.offset()
-                  + " expectedBytes="
-                  + range.lengthBytes())
-          .withHttpStatus(answered);
-    }
-    return null;
+    return got.last() == end - 1 ? null : badAnswer();
+  }
+
+  private StoreException badAnswer() {
+    return failures
+        .badAnswer(
+            StoreOperation.GET_INTO,
+            key,
+            "contentRange="
+                + contentRange
+                + " receivedBytes="
+                + transferredBytes
+                + " expectedFirst="
+                + range.offset()
+                + " expectedBytes="
+                + range.lengthBytes())
+        .withHttpStatus(status);
   }
 
   private static String region(S3FinishedResponseContext context) {
