@@ -94,7 +94,7 @@ class CodecTest {
         read++;
       } catch (BatchWeaveException e) {
         long spent = THREADS.getCurrentThreadAllocatedBytes() - allocated;
-        assertTrue(spent < 256 * 1024 + 64L * bytes.length, "allocated=" + spent);
+        assertTrue(spent < (4 << 20) + 64L * bytes.length, "allocated=" + spent);
         assertTrue(e.kind() == Kind.CORRUPT || e.kind() == Kind.TOO_NEW, e.getMessage());
         assertTrue(e.toString().contains("object=some/object offset="), e.toString());
         refused++;
