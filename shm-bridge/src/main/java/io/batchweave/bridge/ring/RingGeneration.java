@@ -36,6 +36,7 @@ final class RingGeneration {
 
   Ending ending = Ending.NONE;
   long endingStep;
+  long endingN;
 
   RingGeneration(RegionRing ring, int descriptorCount, long number) {
     this.ring = ring;
@@ -52,13 +53,19 @@ final class RingGeneration {
     copy.nextStep = nextStep;
     copy.ending = ending;
     copy.endingStep = endingStep;
+    copy.endingN = endingN;
     return copy;
   }
 
   void hash(StateHash hash) {
     ring.hash(hash);
     hash.add(number).add(Objects.hashCode(session)).add(coordinates.hashCode());
-    hash.add(firstStep).add(nextN).add(nextStep).add(ending.name().hashCode()).add(endingStep);
+    hash.add(firstStep)
+        .add(nextN)
+        .add(nextStep)
+        .add(ending.name().hashCode())
+        .add(endingStep)
+        .add(endingN);
   }
 
   /** n of a step, or of the first one after it; nextN when there is none with a region. */
@@ -97,14 +104,23 @@ final class RingGeneration {
 
   /** Where a rank that wants this step first begins; -1 when the step is not allocated yet. */
   long placeOf(long step) {
+    if (ending != Ending.NONE && step > endingStep) {
+      return -1;
+    }
     long n = nOf(step);
     if (n < nextN) {
       return n;
     }
     if (ending != Ending.NONE) {
-      return step <= endingStep ? nextN - 1 : -1;
+      return endingN;
     }
     return step <= nextStep ? nextN : -1;
+  }
+
+  void end(Ending how, long step, long n) {
+    ending = how;
+    endingStep = step;
+    endingN = n;
   }
 
   /** Whether a generation that begins at a step goes on in the same places. */

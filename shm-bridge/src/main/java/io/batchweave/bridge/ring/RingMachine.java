@@ -186,7 +186,7 @@ public final class RingMachine {
 
   /** When {@link #onTime} is due; Long.MAX_VALUE when it is not. */
   public long wakeAtNs() {
-    return phase == Phase.FORMING ? startAtNs : NEVER;
+    return phase == Phase.FORMING ? startAtNs : isStranded() ? 0 : NEVER;
   }
 
   /**
@@ -494,9 +494,7 @@ public final class RingMachine {
   private void finish(Ending how, long step, int kind, int reason, String text) {
     commands.add(new RingCommand.Allocate(newest.nextN, new StepRegion(step, step, 0, 0)));
     commands.add(new RingCommand.Publish(newest.nextN, kind, reason, text));
-    newest.ending = how;
-    newest.endingStep = step;
-    newest.nextN++;
+    newest.end(how, step, newest.nextN++);
     members.list().forEach(this::place);
   }
 
@@ -539,8 +537,7 @@ public final class RingMachine {
   private void failFetched(Item item, FailReason reason, String text) {
     commands.add(
         new RingCommand.Publish(item.n, ControlDescriptor.KIND_FAILED, reason.code(), text));
-    newest.ending = Ending.FAILED;
-    newest.endingStep = item.region.step();
+    newest.end(Ending.FAILED, item.region.step(), item.n);
     blockedBytes = 0;
     for (Item later : newest.ring.items()) {
       if (later.n > item.n && later.fetchId >= 0) {
@@ -610,7 +607,6 @@ public final class RingMachine {
   private void expect(RingMember member, ReaderView view) {
     if (!view.isAttached()) {
       member.stage = Stage.PENDING; // its answer is repeated for the generation to come
-      member.nextStep = newest.stepOf(member.firstN);
       member.placeAt(RingMember.NO_N);
       return;
     }
@@ -634,7 +630,17 @@ public final class RingMachine {
     if (phase == Phase.FORMING && nowNs >= startAtNs) {
       startDue = true;
       openIfReady();
+    } else if (isStranded()) {
+      close(CloseReason.RETRY, nowNs);
     }
+  }
+
+  /** Whether the generation FAILED at a step that no member wants: all of them are beyond it. */
+  private boolean isStranded() {
+    return phase == Phase.OPEN
+        && newest.ending == Ending.FAILED
+        && members.list().stream()
+            .allMatch(m -> m.lowest == RingMember.NO_N || m.lowest > newest.endingN);
   }
 
   private void goIdle() {

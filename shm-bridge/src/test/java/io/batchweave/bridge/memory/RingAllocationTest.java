@@ -1,0 +1,149 @@
+package io.batchweave.bridge.memory;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.SharedDirectory;
+import java.io.IOException;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Allocation of rings (U6) and what limits it. */
+@Timeout(60)
+class RingAllocationTest {
+  private static final long MIB = 1L << 20;
+
+  private final NativeMemory memory = NativeMemory.system();
+
+  @Test
+  void shouldReallyAllocate() throws IOException {
+    try (SharedDirectory directory = SharedDirectory.create()) {
+      Path path = directory.path().resolve("ring-0.data");
+      new RingAllocation(memory, new Headroom(memory), 0).create(path, 65 * MIB, 0600);
+      assertEquals(65 * MIB, Files.size(path));
+      try (SharedFile file = memory.open(path, FileAccess.READ);
+          Mapping mapping = file.map(65 * MIB, Protection.READ)) {
+        assertEquals(0, mapping.segment().get(ValueLayout.JAVA_BYTE, 65 * MIB - 1));
+        assertTrue(mapping.segment().isReadOnly());
+      }
+    }
+  }
+
+  /** U6: a small tmpfs, a large ring. */
+  @Test
+  void shouldSayWhatIsNeededWhenATmpfsIsTooSmall(@TempDir Path folder) throws Exception {
+    Path mount = Files.createDirectory(folder.resolve("small"));
+    assumeTrue(
+        run("mount", "-t", "tmpfs", "-o", "size=64m", "none", mount.toString()),
+        "mounting a tmpfs needs root");
+    try {
+      RingAllocation allocation = new RingAllocation(memory, new Headroom(memory), 8 * MIB);
+      Path path = mount.resolve("ring-0.data");
+      BatchWeaveException thrown =
+          assertThrows(BatchWeaveException.class, () -> allocation.create(path, 1L << 30, 0600));
+      assertEquals(Kind.CONFIG, thrown.kind());
+      String message = String.valueOf(thrown.getMessage());
+      assertTrue(message.contains("needed=1073741824"), message);
+      assertTrue(message.contains("available=" + (64 - 8) * MIB), message);
+      assertTrue(message.contains("--memory"), message);
+      assertFalse(Files.exists(path), "left a part of it");
+      // The reserve stays free.
+      allocation.create(path, 56 * MIB, 0600);
+      assertEquals(8 * MIB, memory.availableBytes(mount));
+      assertThrows(
+          BatchWeaveException.class,
+          () -> allocation.create(mount.resolve("ring-1.data"), MIB, 0600));
+    } finally {
+      assertTrue(run("umount", mount.toString()));
+    }
+  }
+
+  /** The kernel's own refusal, when the headroom that was seen is gone again. */
+  @Test
+  void shouldCleanUpWhenTheKernelRefuses(@TempDir Path folder) throws Exception {
+    Path mount = Files.createDirectory(folder.resolve("small"));
+    assumeTrue(
+        run("mount", "-t", "tmpfs", "-o", "size=16m", "none", mount.toString()),
+        "mounting a tmpfs needs root");
+    try (SharedFile file = memory.open(mount.resolve("file"), FileAccess.CREATE)) {
+      NativeMemoryException thrown =
+          assertThrows(NativeMemoryException.class, () -> file.allocate(0, 32 * MIB));
+      assertEquals(Kind.LIMIT, thrown.kind());
+      assertEquals(Posix.ENOSPC, thrown.errno());
+    } finally {
+      assertTrue(run("umount", mount.toString()));
+    }
+  }
+
+  private static boolean run(String... command) throws IOException, InterruptedException {
+    return new ProcessBuilder(command)
+            .redirectErrorStream(true)
+            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+            .start()
+            .waitFor()
+        == 0;
+  }
+
+  @Test
+  void shouldHonourEveryVisibleCgroupOfVersion2(@TempDir Path folder) throws IOException {
+    Path mount = folder.resolve("cgroup");
+    Path leaf = Files.createDirectories(mount.resolve("job/task"));
+    Files.writeString(mount.resolve("job/memory.max"), "1000000\n");
+    Files.writeString(mount.resolve("job/memory.current"), "900000\n");
+    Files.writeString(mount.resolve("job/memory.stat"), "anon 1\ninactive_file 50000\n");
+    Files.writeString(leaf.resolve("memory.max"), "max\n");
+    Files.writeString(leaf.resolve("memory.current"), "5\n");
+    Path proc = proc(folder, "0::/job/task", "cgroup2 none rw", "/", mount);
+    HeadroomLimit tightest = new Headroom(memory, proc).tightest(folder);
+    assertEquals(new HeadroomLimit("cgroup " + mount.resolve("job"), 150_000), tightest);
+  }
+
+  @Test
+  void shouldHonourCgroupsOfVersion1InAContainer(@TempDir Path folder) throws IOException {
+    Path mount = Files.createDirectories(folder.resolve("memory"));
+    Files.writeString(mount.resolve("memory.limit_in_bytes"), "4096000\n");
+    Files.writeString(mount.resolve("memory.usage_in_bytes"), "4000000\n");
+    Files.writeString(mount.resolve("memory.stat"), "total_inactive_file 10000\n");
+    Path proc =
+        proc(folder, "4:memory:/docker/abc", "cgroup cgroup rw,memory", "/docker/abc", mount);
+    assertEquals(106_000, new Headroom(memory, proc).tightest(folder).availableBytes());
+  }
+
+  @Test
+  void shouldTakeUnlimitedAndAbsentForNoLimit(@TempDir Path folder) throws IOException {
+    Path mount = Files.createDirectories(folder.resolve("cgroup"));
+    Files.writeString(mount.resolve("memory.max"), "max\n");
+    Path proc = proc(folder, "0::/", "cgroup2 none rw", "/", mount);
+    List<HeadroomLimit> limits = new Headroom(memory, proc).limits(folder);
+    assertEquals(2, limits.size(), limits::toString);
+    assertEquals(8L << 40, limits.get(1).availableBytes());
+  }
+
+  private static Path proc(Path folder, String cgroup, String type, String root, Path mount)
+      throws IOException {
+    Path proc = Files.createDirectories(folder.resolve("proc"));
+    Files.createDirectories(proc.resolve("self"));
+    Files.writeString(proc.resolve("self/cgroup"), cgroup + "\n");
+    Files.writeString(
+        proc.resolve("self/mountinfo"),
+        "22 1 0:21 / / rw - ext4 /dev/vda rw\n35 24 0:30 "
+            + root
+            + " "
+            + mount
+            + " rw shared:9 - "
+            + type
+            + "\n");
+    Files.writeString(proc.resolve("meminfo"), "MemAvailable: " + (8L << 30) + " kB\n");
+    return proc;
+  }
+}

@@ -1,0 +1,528 @@
+package io.batchweave.bridge.ring;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.batchweave.log.Bits;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A modelled node: a {@link RingMachine}, its files and memory, ranks that follow the protocol one
+ * store or load at a time, fetches that write late. Every micro-step checks what must hold.
+ */
+final class RingWorld {
+  static final int PAGE = 64;
+  static final int NO_TAG = -1;
+
+  /** How this world is. */
+  record Shape(int ranks, int hold, int pages, int maxRegionPages, long endStep, int slots) {}
+
+  /** A control file. */
+  static final class Control {
+    final RingCommand.Create create;
+    int state = ControlDescriptor.STATE_NEW;
+    CloseReason reason = CloseReason.SHUTDOWN;
+    boolean dropped;
+    final Map<Long, StepRegion> regions = new HashMap<>();
+    final Map<Long, Integer> kinds = new HashMap<>();
+    final Map<Integer, Long> slots = new HashMap<>();
+
+    Control(RingCommand.Create create) {
+      this.create = create;
+    }
+  }
+
+  /** A reader file; what the daemon sees of it is {@link ReaderView}. */
+  static final class File implements ReaderView {
+    final Id128 id;
+    final Rank rank;
+    boolean locked = true;
+    long expected;
+    long attachedTo;
+    long firstN;
+    long taken;
+    final Set<Long> acked = new HashSet<>();
+    final Map<Long, StepRegion> held = new TreeMap<>();
+
+    File(Id128 id, Rank rank) {
+      this.id = id;
+      this.rank = rank;
+    }
+
+    @Override
+    public boolean isAttached() {
+      return attachedTo != 0 && attachedTo == expected;
+    }
+
+    @Override
+    public long taken() {
+      return isAttached() ? taken : 0;
+    }
+
+    @Override
+    public boolean isAcked(long n) {
+      return isAttached() && acked.contains(n);
+    }
+  }
+
+  /** A rank: one process after another at one coordinate. */
+  static final class Rank {
+    final int index;
+    SessionKey session;
+    boolean alive = true;
+    boolean finished;
+    long nextStep;
+    @Nullable File file;
+    final List<File> former = new ArrayList<>();
+    boolean said;
+    RingCommand.@Nullable Welcome welcome;
+    boolean attached;
+    boolean taking;
+    Id128 previous = Id128.NONE;
+    int refusals;
+
+    Rank(int index, SessionKey session) {
+      this.index = index;
+      this.session = session;
+    }
+  }
+
+  /** A fetch that may still write. */
+  record Fetching(RingCommand.Fetch fetch, int tag, AtomicBoolean cancelled) {}
+
+  final Shape shape;
+  final Bits bits;
+  final RingSettings settings;
+  RingMachine machine;
+  final int[] memory;
+  final Map<Long, Control> controls = new TreeMap<>();
+  final Map<Id128, File> files = new HashMap<>();
+  final Map<Long, Fetching> fetches = new TreeMap<>();
+  final List<Rank> ranks = new ArrayList<>();
+  long nowNs;
+  long nextId = 1;
+  int sessions = 1;
+  int takes;
+  int closes;
+
+  RingWorld(Shape shape, long seed) {
+    this.shape = shape;
+    this.bits = new Bits(seed);
+    this.settings =
+        new RingSettings(0, (long) shape.pages() * PAGE, PAGE, shape.slots(), shape.hold(), 1_000);
+    this.machine = new RingMachine(settings, 0);
+    this.memory = new int[shape.pages()];
+    Arrays.fill(memory, NO_TAG);
+    for (int i = 0; i < shape.ranks(); i++) {
+      ranks.add(new Rank(i, session(1)));
+    }
+  }
+
+  static SessionKey session(int number) {
+    return new SessionKey(new Id128(7, 7), "job", "run-" + number, 16, 1);
+  }
+
+  private static <T> T there(@Nullable T value) {
+    return Objects.requireNonNull(value);
+  }
+
+  long below(long bound) {
+    return bits.nextBelow(bound);
+  }
+
+  /** Pages of one slice of a step; the same whenever asked. */
+  long slicePages(long step) {
+    long mixed = new StateHash().add(step).add(shape.pages()).value() & Long.MAX_VALUE;
+    return 1 + mixed % Math.max(1, shape.maxRegionPages() / shape.ranks());
+  }
+
+  long regionBytes(long step, int slices) {
+    return slicePages(step) * slices * PAGE;
+  }
+
+  static int tag(long step, int slices) {
+    return (int) step * 32 + slices;
+  }
+
+  // ---- the daemon
+
+  void drain() {
+    machine.drain(this::carryOut);
+  }
+
+  private Control newest() {
+    return there(controls.get(machine.generation()));
+  }
+
+  private void carryOut(RingCommand command) {
+    switch (command) {
+      case RingCommand.Create create -> controls.put(create.generation(), new Control(create));
+      case RingCommand.Allocate allocate -> allocate(allocate);
+      case RingCommand.Open open -> {
+        assertTrue(fetches.isEmpty(), "opened while a request is unfinished");
+        there(controls.get(open.generation())).state = ControlDescriptor.STATE_OPEN;
+      }
+      case RingCommand.Publish publish -> {
+        Control control = newest();
+        assertEquals(ControlDescriptor.STATE_OPEN, control.state);
+        StepRegion region = there(control.regions.get(publish.n()));
+        if (publish.kind() == ControlDescriptor.KIND_READY) {
+          checkBytes(region, tag(region.step(), control.create.coordinates().size()));
+        }
+        control.kinds.put(publish.n(), publish.kind());
+      }
+      case RingCommand.Close close -> {
+        Control control = there(controls.get(close.generation()));
+        control.state = ControlDescriptor.STATE_CLOSED;
+        control.reason = close.reason();
+        closes++;
+        machine.onClosed(reader -> there(files.get(reader)), nowNs);
+      }
+      case RingCommand.Fetch fetch -> startFetch(fetch);
+      case RingCommand.Cancel cancel -> {
+        Fetching fetching = fetches.get(cancel.fetchId());
+        if (fetching != null) {
+          fetching.cancelled().set(true);
+        }
+      }
+      case RingCommand.Welcome welcome -> {
+        File file = there(files.get(welcome.reader()));
+        assertEquals(ControlDescriptor.STATE_OPEN, newest().state);
+        file.expected = welcome.generation();
+        if (file.rank.file == file) {
+          file.rank.welcome = welcome;
+        }
+      }
+      case RingCommand.Refuse refuse -> refused(there(files.get(refuse.reader())), refuse);
+      case RingCommand.DropReader drop -> assertTrue(!there(files.get(drop.reader())).locked);
+      case RingCommand.DropControl drop -> dropControl(drop.generation());
+    }
+  }
+
+  private void allocate(RingCommand.Allocate allocate) {
+    Control control = newest();
+    long n = allocate.n();
+    for (File file : files.values()) {
+      boolean live = file.locked && file.attachedTo == machine.generation();
+      assertTrue(
+          !live
+              || n - settings.descriptorCount() < file.firstN
+              || file.acked.contains(n - settings.descriptorCount()),
+          "slot rewritten before every reader released it");
+    }
+    control.regions.put(n, allocate.region());
+    control.slots.put((int) (n % settings.descriptorCount()), n);
+  }
+
+  private void startFetch(RingCommand.Fetch fetch) {
+    StepRegion region = fetch.region();
+    assertTrue(region.offset() % PAGE == 0 && region.lengthBytes() % PAGE == 0);
+    assertTrue(region.offset() + region.lengthBytes() <= settings.ringLengthBytes());
+    for (Fetching other : fetches.values()) {
+      assertTrue(!overlaps(region, other.fetch().region()), "two fetches write to one place");
+    }
+    checkNobodyHolds(region);
+    int tag = tag(region.step(), newest().create.coordinates().size());
+    fetches.put(fetch.fetchId(), new Fetching(fetch, tag, new AtomicBoolean()));
+  }
+
+  private static boolean overlaps(StepRegion a, StepRegion b) {
+    return a.offset() < b.offset() + b.lengthBytes() && b.offset() < a.offset() + a.lengthBytes();
+  }
+
+  /** No live lease overlaps, except the same step in the same place. */
+  private void checkNobodyHolds(StepRegion region) {
+    for (File file : files.values()) {
+      if (file.locked) {
+        for (StepRegion held : file.held.values()) {
+          boolean same = held.step() == region.step() && held.offset() == region.offset();
+          assertTrue(same || !overlaps(held, region), "a lease lies where a step is written");
+        }
+      }
+    }
+  }
+
+  private void refused(File file, RingCommand.Refuse refuse) {
+    Rank rank = file.rank;
+    if (rank.file == file && !rank.attached) { // else nobody listens any more
+      assertTrue(
+          refuse.refusal() == RingRefusal.RING_HELD || refuse.refusal() == RingRefusal.NO_RING,
+          () -> "unexpected refusal " + refuse);
+      file.locked = false;
+      rank.file = null;
+      rank.said = false;
+      rank.refusals++;
+    }
+  }
+
+  private void dropControl(long generation) {
+    Control control = controls.get(generation);
+    if (control != null) {
+      control.dropped = true;
+      for (File file : files.values()) {
+        assertTrue(
+            !file.locked || file.attachedTo != generation || file.held.isEmpty(),
+            "a control file that describes a lease was dropped");
+      }
+    }
+  }
+
+  void offer() {
+    long step = machine.wantedStep();
+    if (step < 0) {
+      return;
+    }
+    if (step >= shape.endStep()) {
+      machine.onEndOfStream(step);
+    } else {
+      long after = step % 7 == 3 ? step + 2 : step + 1; // some steps are skipped
+      machine.onStep(step, after, regionBytes(step, machine.coordinates().size()));
+    }
+    drain();
+  }
+
+  /** Some bytes arrive, or a fetch ends. */
+  void fetchMore(boolean finish) {
+    if (fetches.isEmpty()) {
+      return;
+    }
+    List<Fetching> all = List.copyOf(fetches.values());
+    Fetching chosen = all.get((int) below(all.size()));
+    StepRegion region = chosen.fetch().region();
+    int from = (int) (region.offset() / PAGE);
+    int pages = (int) (region.lengthBytes() / PAGE);
+    boolean there = true;
+    for (int i = 0; i < pages; i++) {
+      there &= memory[from + i] == chosen.tag();
+    }
+    boolean verify = chosen.fetch().mode() == FetchMode.VERIFY_FIRST && there;
+    if (!verify) {
+      checkNobodyHolds(region);
+      memory[from + (int) below(pages)] = chosen.tag(); // a late part, cancelled or not
+    }
+    if (!finish) {
+      return;
+    }
+    fetches.remove(chosen.fetch().fetchId());
+    if (chosen.cancelled().get()) {
+      machine.onFetchFinished(chosen.fetch().fetchId(), FetchOutcome.CANCELLED, null, "");
+    } else if (!verify && below(40) == 0) {
+      machine.onFetchFinished(
+          chosen.fetch().fetchId(), FetchOutcome.FAILED, FailReason.MISSING, "gone");
+    } else {
+      Arrays.fill(memory, from, from + pages, chosen.tag());
+      machine.onFetchFinished(chosen.fetch().fetchId(), FetchOutcome.COMPLETE, null, "");
+    }
+    drain();
+  }
+
+  void look(boolean everybody) {
+    List<Id128> readers = machine.readers();
+    for (Id128 reader : readers) {
+      if (everybody || below(2) == 0) {
+        File file = there(files.get(reader));
+        if (file.locked) {
+          machine.onReader(reader, file);
+        } else {
+          machine.onReaderGone(reader, nowNs);
+        }
+        drain();
+      }
+    }
+    machine.onTime(nowNs);
+    drain();
+  }
+
+  // ---- the ranks
+
+  void hello(Rank rank) {
+    File file = rank.file;
+    if (file == null) {
+      file = new File(new Id128(1, nextId++), rank);
+      files.put(file.id, file);
+      rank.file = file;
+    }
+    rank.said = true;
+    Set<Coordinate> union = new HashSet<>(machine.coordinates());
+    union.add(new Coordinate(rank.index, 0));
+    ReaderHello hello =
+        new ReaderHello(
+            file.id,
+            rank.previous,
+            rank.session,
+            List.of(new Coordinate(rank.index, 0)),
+            rank.nextStep,
+            shape.ranks(),
+            regionBytes(rank.nextStep, union.size()));
+    machine.onHello(hello, nowNs);
+    drain();
+  }
+
+  /** One store, load or message of a rank. */
+  void step(Rank rank) {
+    if (!rank.alive || rank.finished) {
+      return;
+    }
+    dropFormer(rank);
+    File file = rank.file;
+    RingCommand.Welcome welcome = rank.welcome;
+    if (file == null || (!rank.attached && welcome == null)) {
+      if (!rank.said || below(8) == 0) {
+        hello(rank);
+      }
+    } else if (!rank.attached && welcome != null) {
+      file.attachedTo = welcome.generation();
+      file.firstN = welcome.firstN();
+      file.taken = welcome.firstN();
+      rank.attached = true;
+      rank.welcome = null;
+      assertEquals(rank.nextStep, welcome.firstStep(), "served from another step");
+    } else if (rank.taking) {
+      finishTake(rank, file);
+    } else if (file.taken - lowestHeld(file) >= shape.hold() + 1 || below(4) == 0) {
+      releaseOne(file);
+    } else {
+      beginTake(rank, file);
+    }
+  }
+
+  private static long lowestHeld(File file) {
+    return file.held.isEmpty() ? file.taken : file.held.keySet().iterator().next();
+  }
+
+  private void beginTake(Rank rank, File file) {
+    Control control = there(controls.get(file.attachedTo));
+    long n = file.taken;
+    Integer kind = control.kinds.get(n);
+    if (kind != null) {
+      assertEquals(n, control.slots.get((int) (n % settings.descriptorCount())));
+      file.taken = n + 1;
+      rank.taking = true;
+    } else if (control.state == ControlDescriptor.STATE_CLOSED) {
+      reattach(rank, file, control);
+    }
+  }
+
+  private void finishTake(Rank rank, File file) {
+    Control control = there(controls.get(file.attachedTo));
+    rank.taking = false;
+    long n = file.taken - 1;
+    if (control.state == ControlDescriptor.STATE_CLOSED) {
+      file.taken = n;
+      reattach(rank, file, control);
+      return;
+    }
+    int kind = there(control.kinds.get(n));
+    if (kind == ControlDescriptor.KIND_READY) {
+      StepRegion region = there(control.regions.get(n));
+      assertEquals(rank.nextStep, region.step(), "a step was skipped or doubled");
+      assertTrue(
+          control.create.coordinates().contains(new Coordinate(rank.index, 0)), "not its slice");
+      checkBytes(region, tag(region.step(), control.create.coordinates().size()));
+      file.held.put(n, region);
+      rank.nextStep = region.nextStep();
+      takes++;
+    } else {
+      file.taken = n;
+      if (kind == ControlDescriptor.KIND_END) {
+        assertTrue(rank.nextStep >= shape.endStep());
+        exit(rank);
+      } else {
+        reattach(rank, file, control); // asks for another try
+      }
+    }
+  }
+
+  private void reattach(Rank rank, File file, Control control) {
+    if (control.reason == CloseReason.NEW_SESSION && !rank.session.equals(newestSession())) {
+      exit(rank);
+      return;
+    }
+    rank.former.add(file);
+    rank.previous = file.id;
+    rank.file = null;
+    rank.attached = false;
+    rank.said = false;
+    rank.welcome = null;
+  }
+
+  SessionKey newestSession() {
+    return session(sessions);
+  }
+
+  private void exit(Rank rank) {
+    rank.finished = true;
+    kill(rank);
+  }
+
+  private void releaseOne(File file) {
+    if (file.held.isEmpty()) {
+      return;
+    }
+    List<Long> held = List.copyOf(file.held.keySet());
+    long n = below(3) == 0 ? held.get((int) below(held.size())) : held.getFirst();
+    StepRegion region = there(file.held.get(n));
+    Control control = there(controls.get(file.attachedTo));
+    checkBytes(region, tag(region.step(), control.create.coordinates().size()));
+    file.held.remove(n);
+    file.acked.add(n);
+  }
+
+  /** Old leases are released at any time; an old file without one goes once attached anew. */
+  private void dropFormer(Rank rank) {
+    for (File file : List.copyOf(rank.former)) {
+      boolean newerHolds = rank.file != null && !rank.file.held.isEmpty();
+      if (!file.held.isEmpty() && (newerHolds || below(16) == 0)) {
+        releaseOne(file);
+      }
+      if (file.held.isEmpty() && rank.attached) {
+        file.locked = false;
+        rank.former.remove(file);
+      }
+    }
+  }
+
+  void kill(Rank rank) {
+    rank.alive = false;
+    File file = rank.file;
+    if (file != null) {
+      file.locked = false;
+    }
+    for (File old : rank.former) {
+      old.locked = false;
+    }
+    rank.former.clear();
+    rank.file = null;
+  }
+
+  /** The next process of a rank: goes on where it was, or at an older checkpoint. */
+  void restart(Rank rank, long fromStep) {
+    kill(rank);
+    rank.alive = true;
+    rank.finished = false;
+    rank.nextStep = fromStep;
+    rank.previous = Id128.NONE;
+    rank.attached = false;
+    rank.said = false;
+    rank.taking = false;
+    rank.welcome = null;
+  }
+
+  private void checkBytes(StepRegion region, int tag) {
+    for (long page = region.offset() / PAGE;
+        page < (region.offset() + region.lengthBytes()) / PAGE;
+        page++) {
+      assertEquals(tag, memory[(int) page], () -> "foreign bytes in step " + region);
+    }
+  }
+}
