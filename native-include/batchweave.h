@@ -302,6 +302,7 @@ static inline bw_status bw_token(
 
 /** Reads and checks entry `index` of the region's table. */
 static inline bw_status bw_slice_at(const bw_lease *lease, uint32_t index, bw_slice *slice, bw_error *error) {
+    memset(slice, 0, sizeof *slice);
     if (index >= lease->slice_count) {
         return bw_fail(error, BW_ERROR_ARGUMENT, "no such slice: index=%u count=%u", index, lease->slice_count);
     }
@@ -333,6 +334,7 @@ static inline bw_status bw_slice_at(const bw_lease *lease, uint32_t index, bw_sl
 /** Finds the slice of a coordinate of the stream's grid; BW_AGAIN when this node does not have it. */
 static inline bw_status bw_slice_find(
         const bw_lease *lease, uint32_t dp, uint32_t cp, bw_slice *slice, bw_error *error) {
+    memset(slice, 0, sizeof *slice);
     uint32_t low = 0;
     uint32_t high = lease->slice_count;
     while (low < high) {
@@ -359,6 +361,7 @@ static inline bw_status bw_slice_find(
  */
 static inline bw_status bw_own_slice(
         const bw_client *client, const bw_lease *lease, uint32_t index, bw_slice *slice, bw_error *error) {
+    memset(slice, 0, sizeof *slice);
     if (index >= lease->own_count) {
         return bw_fail(error, BW_ERROR_ARGUMENT, "no such slice of this rank: index=%u count=%u", index,
                 lease->own_count);

@@ -15,8 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/** Called at every step, when set. */
+static void (*bw_test_hook)(const char *name) = NULL;
+
 static inline void bw_test_step(const char *name) {
     static int count = 0;
+    if (bw_test_hook != NULL) {
+        bw_test_hook(name);
+    }
     const char *wanted = getenv("BW_KILL_AT");
     const size_t length = strlen(name);
     if (wanted == NULL || strncmp(wanted, name, length) != 0 || (wanted[length] != '\0' && wanted[length] != ':')) {

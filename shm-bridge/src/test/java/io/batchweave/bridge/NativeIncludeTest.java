@@ -1,13 +1,17 @@
 package io.batchweave.bridge;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.batchweave.bridge.NativeProgram.Build;
 import io.batchweave.bridge.NativeProgram.Outcome;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -16,9 +20,11 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Runs the unit tests of the C headers: as C11, as C++17, and under the sanitizers. */
 @Timeout(value = 180, unit = TimeUnit.SECONDS)
 class NativeIncludeTest {
+  private static final Path SHM = Path.of("/dev/shm");
+
   @TempDir Path folder;
 
-  private void run(String source, Build build) {
+  private static void run(String source, Build build, Path folder) {
     Path program = NativeProgram.compile(source, build);
     Outcome outcome =
         NativeProgram.run(List.of(program.toString(), folder.toString()), Map.of(), 120);
@@ -29,6 +35,44 @@ class NativeIncludeTest {
   @ParameterizedTest
   @EnumSource(Build.class)
   void shouldHoldTheLayoutsOfAeronWhenFilesAreDamaged(Build build) {
-    run("test/aeron_unit.c", build);
+    run("test/aeron_unit.c", build, folder);
+  }
+
+  @ParameterizedTest
+  @EnumSource(Build.class)
+  void shouldReadAnswersWhenTheyAreMalformed(Build build) {
+    run("test/handshake_unit.c", build, folder);
+  }
+
+  /** U9, U36 and U38 for C: edits of a view are dropped at release, and only those. */
+  @ParameterizedTest
+  @EnumSource(Build.class)
+  void shouldDropEditsOfViewsWhenReleased(Build build) throws IOException {
+    inSharedMemory("test/views_unit.c", build);
+  }
+
+  /**
+   * The rank client against the daemon's side of the ring in C: U7, U9, U12, U32, U37, U39 and U40
+   * for C, as far as no daemon is needed.
+   */
+  @ParameterizedTest
+  @EnumSource(Build.class)
+  void shouldFollowTheRingProtocolWhenTheDaemonIsAFake(Build build) throws IOException {
+    inSharedMemory("test/rank_unit.c", build);
+  }
+
+  private static void inSharedMemory(String source, Build build) throws IOException {
+    assumeTrue(Files.isWritable(SHM), "no writable /dev/shm");
+    Path folder = Files.createTempDirectory(SHM, "batchweave-test");
+    try {
+      run(source, build, folder);
+    } finally {
+      try (Stream<Path> files = Files.list(folder)) {
+        for (Path file : files.toList()) {
+          Files.delete(file);
+        }
+      }
+      Files.delete(folder);
+    }
   }
 }

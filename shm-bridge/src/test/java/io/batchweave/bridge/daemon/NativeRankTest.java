@@ -1,0 +1,348 @@
+package io.batchweave.bridge.daemon;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.batchweave.Bytes;
+import io.batchweave.bridge.NativeProgram;
+import io.batchweave.bridge.NativeProgram.Build;
+import io.batchweave.format.Grid;
+import io.batchweave.read.Token;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * The daemon with ranks written in C ({@code native-include/example/trainer.c}), each a process.
+ */
+@Timeout(value = 120, unit = TimeUnit.SECONDS)
+class NativeRankTest {
+  private static final int SLICE_BYTES = 20_000;
+  private static final long SOON_SECONDS = 60;
+  private static final Path SHM = Path.of("/dev/shm");
+  private static final Executor EACH = task -> Thread.ofVirtual().start(task);
+
+  @TempDir Path root;
+  private Path directory;
+  private final Queue<String> lines = new ConcurrentLinkedQueue<>();
+  private final List<Rank> ranks = new ArrayList<>();
+
+  /** One process. */
+  private final class Rank {
+    private final Process process;
+    private final Path output;
+
+    Rank(Build build, Map<String, String> environment, String... options) {
+      try {
+        output = Files.createTempFile(root, "rank", ".out");
+      } catch (IOException e) {
+        throw new AssertionError(e);
+      }
+      List<String> command = new ArrayList<>();
+      command.add(NativeProgram.compile("test/trainer_killable.c", build).toString());
+      command.addAll(List.of("--dir", directory.toString(), "--stream", url()));
+      command.addAll(List.of("--group", "train", "--session", "run-0", "--seconds", "30"));
+      command.addAll(List.of(options));
+      process = NativeProgram.start(command, environment, output);
+      ranks.add(this);
+    }
+
+    List<String> lines() {
+      try {
+        return Files.readAllLines(output);
+      } catch (IOException e) {
+        throw new AssertionError(e);
+      }
+    }
+
+    /** Lines of steps, complete ones only. */
+    List<String> steps() {
+      return lines().stream().filter(line -> line.matches("step=.* crc32c=[0-9a-f]{8}")).toList();
+    }
+
+    int end() {
+      try {
+        assertTrue(process.waitFor(SOON_SECONDS, TimeUnit.SECONDS), () -> "hangs: " + lines());
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+      return process.exitValue();
+    }
+
+    void awaitSteps(int count) {
+      long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(SOON_SECONDS);
+      while (steps().size() < count) {
+        assertTrue(System.nanoTime() < deadline && process.isAlive(), () -> "stuck: " + lines());
+        Thread.onSpinWait();
+      }
+    }
+  }
+
+  @BeforeEach
+  void create() throws IOException {
+    assumeTrue(Files.isWritable(SHM), "no writable /dev/shm");
+    directory = Files.createTempDirectory(SHM, "bw-native-");
+  }
+
+  @AfterEach
+  void delete() throws IOException {
+    ranks.forEach(rank -> rank.process.destroyForcibly());
+    try (Stream<Path> files = Files.walk(directory)) {
+      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+        Files.delete(file);
+      }
+    }
+  }
+
+  private String url() {
+    return root.resolve("stream").toString();
+  }
+
+  private Daemon launch() {
+    return Daemon.launch(
+        new DaemonContext()
+            .streams(List.of(url()))
+            .directory(directory)
+            .memoryBytes(4 << 20)
+            .reserveBytes(0)
+            .lines(lines::add));
+  }
+
+  private TestStream stream(int dp) {
+    return new TestStream(url(), new Grid(dp, 1), SLICE_BYTES);
+  }
+
+  private static List<String> expected(TestStream stream, int dp, long from, long to) {
+    List<String> expected = new ArrayList<>();
+    for (long step = from; step < to; step++) {
+      byte[] slice = stream.slice(step, dp, 0);
+      CRC32C crc = new CRC32C();
+      crc.update(slice);
+      expected.add("step=%d bytes=%d crc32c=%08x".formatted(step, slice.length, crc.getValue()));
+    }
+    return expected;
+  }
+
+  @ParameterizedTest
+  @EnumSource(Build.class)
+  void shouldReadEveryStepWhenRanksAreWrittenInC(Build build) {
+    try (TestStream stream = stream(2);
+        Daemon daemon = launch()) {
+      stream.add(100);
+      stream.seal();
+      Rank first = new Rank(build, Map.of(), "--rank", "0", "--world", "2", "--local", "2");
+      Rank second = new Rank(build, Map.of(), "--rank", "1", "--world", "2", "--local", "2");
+      assertEquals(0, first.end(), () -> first.lines().toString());
+      assertEquals(0, second.end(), () -> second.lines().toString());
+      assertEquals(expected(stream, 0, 0, 100), first.steps());
+      assertEquals(expected(stream, 1, 0, 100), second.steps());
+      assertEquals("end", first.lines().getLast());
+      assertTrue(daemon.metrics().contains("batchweave_steps_published_total 100"));
+    }
+  }
+
+  /**
+   * U12 for C: a rank killed anywhere comes back at its step within 3 s; the other one sees
+   * nothing.
+   */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "reader-created",
+        "reader-locked",
+        "reader-born",
+        "connected",
+        "marked",
+        "subscribed",
+        "claimed:2",
+        "tail",
+        "frame",
+        "offered",
+        "hello",
+        "image",
+        "welcome",
+        "mapped",
+        "attached",
+        "waiting",
+        "slot:20",
+        "taken:20",
+        "release:20",
+        "acked:20"
+      })
+  void shouldComeBackAtItsStepWhenKilledAnywhere(String step) {
+    try (TestStream stream = stream(2);
+        Daemon daemon = launch()) {
+      stream.add(60);
+      Rank other = new Rank(Build.C, Map.of(), "--rank", "1", "--world", "2", "--local", "2");
+      Rank killed =
+          new Rank(
+              Build.C, Map.of("BW_KILL_AT", step), "--rank", "0", "--world", "2", "--local", "2");
+      assertEquals(137, killed.end(), () -> killed.lines().toString());
+      int next = killed.steps().size();
+      assertEquals(expected(stream, 0, 0, next), killed.steps());
+      long before = System.nanoTime();
+      Rank back =
+          new Rank(
+              Build.C,
+              Map.of(),
+              "--rank",
+              "0",
+              "--world",
+              "2",
+              "--local",
+              "2",
+              "--from",
+              String.valueOf(next));
+      if (next < 60) {
+        back.awaitSteps(1);
+        long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - before);
+        assertTrue(millis < 5 * 3_000, () -> "came back after " + millis + " ms");
+      }
+      stream.add(40);
+      stream.seal();
+      assertEquals(0, back.end(), () -> back.lines().toString());
+      assertEquals(0, other.end(), () -> other.lines().toString());
+      assertEquals(expected(stream, 0, next, 100), back.steps());
+      assertEquals(expected(stream, 1, 0, 100), other.steps());
+      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+    }
+  }
+
+  /** U16 for C: a token written in C is Java's, and is resumed from. */
+  @Test
+  void shouldResumeAtTheTokenWhenTrainingGoesOn() throws IOException {
+    Path token = root.resolve("checkpoint.token");
+    try (TestStream stream = stream(1);
+        Daemon daemon = launch()) {
+      stream.add(30);
+      Rank first =
+          new Rank(Build.SANITIZED, Map.of(), "--steps", "12", "--token", token.toString());
+      assertEquals(0, first.end(), () -> first.lines().toString());
+      assertEquals(expected(stream, 0, 0, 12), first.steps());
+      assertEquals(12, Token.decode(Bytes.wrap(Files.readAllBytes(token))).nextStep());
+      Rank second =
+          new Rank(
+              Build.SANITIZED,
+              Map.of(),
+              "--steps",
+              "10",
+              "--token",
+              token.toString(),
+              "--session",
+              "run-1");
+      assertEquals(0, second.end(), () -> second.lines().toString());
+      assertEquals(expected(stream, 0, 12, 22), second.steps());
+      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+    }
+  }
+
+  /**
+   * U13 for C: a daemon that stops and starts again under waiting ranks loses and doubles nothing.
+   */
+  @Test
+  void shouldGoOnWhenTheDaemonIsStartedAgain() {
+    try (TestStream stream = stream(1)) {
+      stream.add(20);
+      Rank rank;
+      try (Daemon daemon = launch()) {
+        rank = new Rank(Build.SANITIZED, Map.of());
+        rank.awaitSteps(20);
+        assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+      }
+      try (Daemon daemon = launch()) {
+        stream.add(20);
+        stream.seal();
+        assertEquals(0, rank.end(), () -> rank.lines().toString());
+        assertEquals(expected(stream, 0, 0, 40), rank.steps());
+        assertTrue(rank.lines().stream().anyMatch(line -> line.contains("attached again")));
+        assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+      }
+    }
+  }
+
+  /** No reader file outlives its rank. */
+  @Test
+  void shouldLeaveNoReaderFileWhenRanksEnd() throws IOException {
+    try (TestStream stream = stream(1);
+        Daemon daemon = launch()) {
+      stream.add(5);
+      stream.seal();
+      assertEquals(0, new Rank(Build.C, Map.of()).end());
+      Set<String> names = new HashSet<>();
+      try (Stream<Path> files = Files.list(directory)) {
+        files.forEach(file -> names.add(String.valueOf(file.getFileName())));
+      }
+      names.removeIf(name -> !name.endsWith(".reader"));
+      assertEquals(Set.of(), names);
+      assertTrue(daemon.metrics().contains("batchweave_steps_published_total 5"));
+    }
+  }
+
+  /** 200 attachments of one process leave no descriptor and no mapping. */
+  @Test
+  void shouldLeaveNothingInTheProcessWhenAttachedManyTimes() {
+    try (TestStream stream = stream(1);
+        Daemon daemon = launch()) {
+      stream.add(3);
+      NativeProgram.Outcome outcome = rounds(Build.C, 200, 1).get(0);
+      assertEquals(0, outcome.status(), outcome.output());
+      assertTrue(outcome.output().startsWith("p50="), outcome.output());
+      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+    }
+  }
+
+  /** Part of U4: ranks that start in the same instant all attach. */
+  @Test
+  void shouldServeAllWhenSixteenRanksStartAtOnce() {
+    try (TestStream stream = stream(1);
+        Daemon daemon = launch()) {
+      stream.add(3);
+      for (NativeProgram.Outcome outcome : rounds(Build.C, 1, 16)) {
+        assertEquals(0, outcome.status(), outcome.output());
+      }
+      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+    }
+  }
+
+  private List<NativeProgram.Outcome> rounds(Build build, int rounds, int processes) {
+    Path program = NativeProgram.compile("test/attach_rounds.c", build);
+    List<String> command =
+        List.of(
+            program.toString(),
+            directory.toString(),
+            url(),
+            "run-0",
+            String.valueOf(rounds),
+            String.valueOf(processes));
+    return IntStream.range(0, processes)
+        .mapToObj(i ->
+            CompletableFuture.supplyAsync(() -> NativeProgram.run(command, Map.of(), 90), EACH))
+        .toList()
+        .stream()
+        .map(CompletableFuture::join)
+        .toList();
+  }
+}
