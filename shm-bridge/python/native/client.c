@@ -15,22 +15,22 @@
 
 static PyTypeObject* client_type;
 
+struct ring_lease;
+
 /*
- * A release that failed, kept for the next call: deleters cannot raise. Shared by the client and
- * its leases, whichever lives longer.
+ * Steps whose release failed, for the next call to try again: deleters cannot raise. Shared by the
+ * client and its leases, whichever lives longer.
  */
 typedef struct {
   atomic_size_t holders;
-  atomic_bool written;
-  atomic_bool failed;
-  bw_error error;
-} failure;
+  _Atomic(struct ring_lease*) first;
+} unreleased;
 
 typedef struct client_object {
   PyObject_HEAD
   struct client_object* next_open; /* in the list of open clients */
   bw_client* client;        /* NULL once closed */
-  failure* failure;
+  unreleased* unreleased;
   bw_info info;             /* as of the last look */
   unsigned long forks;
   atomic_bool closing;      /* a thread asked to close while another one waits */
@@ -42,10 +42,11 @@ typedef struct client_object {
 } client_object;
 
 /* The hold on one step of the ring. */
-typedef struct {
+typedef struct ring_lease {
   bwpy_lease base;
   bw_lease lease;
-  failure* failure;
+  unreleased* unreleased;
+  struct ring_lease* next; /* in the list of the unreleased */
 } ring_lease;
 
 /* A step's slices copied to memory of our own. */
@@ -92,24 +93,50 @@ static void open_remove(client_object* self) {
   pthread_mutex_unlock(&open_lock);
 }
 
-static void failure_drop(failure* f) {
-  if (atomic_fetch_sub(&f->holders, 1) == 1) {
-    free(f);
+static void unreleased_drop(unreleased* u) {
+  if (atomic_fetch_sub(&u->holders, 1) == 1) {
+    free(u);
   }
 }
 
+static void ring_lease_free(ring_lease* self) {
+  unreleased_drop(self->unreleased);
+  free(self);
+}
+
+static void unreleased_add(ring_lease* lease) {
+  _Atomic(struct ring_lease*)* first = &lease->unreleased->first;
+  lease->next = atomic_load(first);
+  while (!atomic_compare_exchange_weak(first, &lease->next, lease)) {
+  }
+}
+
+/* An edited view that cannot be dropped keeps its step: what lies there later would look stale. */
 static void ring_lease_end(bwpy_lease* base) {
   ring_lease* self = (ring_lease*)base;
-  bw_error error;
-  if (!bwpy_lease_inert(base)) {
-    const bw_status status = bw_release(&self->lease, &error);
-    if (status < 0 && !atomic_exchange(&self->failure->written, true)) {
-      self->failure->error = error;
-      atomic_store(&self->failure->failed, true);
-    }
+  if (!bwpy_lease_inert(base) && bw_release(&self->lease, NULL) == BW_ERROR_DIRTY) {
+    unreleased_add(self);
+  } else {
+    ring_lease_free(self);
   }
-  failure_drop(self->failure);
-  free(self);
+}
+
+/* Tries all of them once more; BW_OK when none is left, else `error` says why. */
+static bw_status release_again(unreleased* u, bw_error* error) {
+  bw_status result = BW_OK;
+  ring_lease* each = atomic_exchange(&u->first, NULL);
+  while (each != NULL) {
+    ring_lease* next = each->next;
+    const bw_status status = bw_release(&each->lease, error);
+    if (status == BW_ERROR_DIRTY) {
+      result = status;
+      unreleased_add(each);
+    } else {
+      ring_lease_free(each);
+    }
+    each = next;
+  }
+  return result;
 }
 
 static void copied_lease_end(bwpy_lease* base) {
@@ -156,16 +183,17 @@ static PyObject* raise_own(const client_object* self, bw_status status, const ch
   return raise_status(self, status, &error);
 }
 
-/* A release that failed since the last call; whoever asks next hears of it, once. */
-static int check_failure(client_object* self) {
-  if (!atomic_load(&self->failure->failed)) {
+static int check_released(const client_object* self) {
+  bw_error error;
+  if (atomic_load(&self->unreleased->first) == NULL) {
     return 0;
   }
-  const bw_error error = self->failure->error;
-  atomic_store(&self->failure->failed, false);
-  atomic_store(&self->failure->written, false);
-  (void)raise_status(self, error.status, &error);
-  return -1;
+  const bw_status status = release_again(self->unreleased, &error);
+  if (status != BW_OK) {
+    (void)raise_status(self, status, &error);
+    return -1;
+  }
+  return 0;
 }
 
 static int check_usable(client_object* self) {
@@ -184,7 +212,7 @@ static int check_usable(client_object* self) {
                     "another thread is inside this reader: one thread at a time");
     return -1;
   }
-  return check_failure(self);
+  return check_released(self);
 }
 
 /* ---- callbacks of the C client, called without the GIL on the waiting thread ---- */
@@ -234,8 +262,8 @@ static bwpy_lease* hold_in_ring(client_object* self, const bw_lease* lease) {
   if (held != NULL) {
     bwpy_lease_start(&held->base, self->info.views != BW_VIEWS_SHARED, ring_lease_end);
     held->lease = *lease;
-    held->failure = self->failure;
-    atomic_fetch_add(&self->failure->holders, 1);
+    held->unreleased = self->unreleased;
+    atomic_fetch_add(&self->unreleased->holders, 1);
   }
   return held == NULL ? NULL : &held->base;
 }
@@ -381,7 +409,7 @@ static PyObject* client_close(PyObject* object, PyObject* nothing) {
   } else {
     close_now(self);
   }
-  if (self->forks == bwpy_forks && check_failure(self) != 0) {
+  if (self->forks == bwpy_forks && check_released(self) != 0) {
     return NULL;
   }
   Py_RETURN_NONE;
@@ -423,8 +451,12 @@ static void client_dealloc(PyObject* object) {
   client_object* self = (client_object*)object;
   PyTypeObject* type = Py_TYPE(object);
   close_now(self);
-  if (self->failure != NULL) {
-    failure_drop(self->failure);
+  if (self->unreleased != NULL) {
+    bw_error error;
+    if (self->forks == bwpy_forks) {
+      (void)release_again(self->unreleased, &error);
+    }
+    unreleased_drop(self->unreleased);
   }
   Py_XDECREF(self->stream);
   Py_XDECREF(self->rank);
@@ -447,13 +479,14 @@ static client_object* client_blank(const char* stream, PyObject* rank, PyObject*
   self->rank = rank;
   Py_INCREF(notice);
   self->notice = notice;
-  self->failure = calloc(1, sizeof *self->failure);
-  if (self->stream == NULL || self->failure == NULL) {
+  self->unreleased = calloc(1, sizeof *self->unreleased);
+  if (self->stream == NULL || self->unreleased == NULL) {
     Py_DECREF((PyObject*)self);
     PyErr_NoMemory();
     return NULL;
   }
-  atomic_init(&self->failure->holders, 1);
+  atomic_init(&self->unreleased->holders, 1);
+  atomic_init(&self->unreleased->first, NULL);
   return self;
 }
 

@@ -273,6 +273,38 @@ def test_should_stop_the_ranks_of_an_older_launch(stream, serve, rank, place):
         assert new.do(NEXT) == [step, [[0, 0, 1000, 0]]]
 
 
+def test_should_refuse_a_launch_that_would_not_supersede(stream, serve, rank, place):
+    url = stream(steps=8, seal=False)
+    serve(url)
+    old, new = rank(), rank()
+    old.attach(url, place, session="launch-1")
+    with pytest.raises(RankFailed) as failed:
+        new.attach(url, place, session="launch-2", supersede=False)
+    assert (failed.value.kind, failed.value.facts["code"]) == ("Refused", "SESSION_LIVE")
+    assert old.do(NEXT) == [0, [[0, 0, 1000, 0]]]
+
+
+def test_should_go_on_when_the_daemon_is_replaced(stream, serve, rank, place):
+    """Case U13, the good end of it: a waiting rank and what it holds outlive the daemon."""
+    url = stream()
+    daemon = serve(url, memory_bytes=4 * 8192)
+    one = rank()
+    one.attach(url, place)
+    for step in range(3):
+        assert one.do(NEXT)[0] == step
+    one.do("held = step")
+    daemon.kill()
+    one.send(NEXT)
+    serve(url, memory_bytes=4 * 8192)
+    assert one.answer() == [3, [[0, 0, 1000, 0]]]
+    assert one.do("seen(held)") == [2, [[0, 0, 1000, 0]]]
+    one.do("del held")
+    for step in range(4, STEPS):
+        assert one.do(NEXT) == [step, [[0, 0, 1000, 0]]]
+    assert one.do("reader.info['attachments']") == 2
+    assert any("attached again" in line for line in one.errors)
+
+
 def test_should_raise_when_the_daemon_is_gone(stream, serve, rank, place):
     """Case U13, the end of it: nobody starts another one."""
     url = stream(steps=2, seal=False)
@@ -446,6 +478,31 @@ def test_should_fall_back_to_copies_where_views_cannot_be_private(stream, serve,
     assert one.do("[order == list(range(64)), wrong()]") == [True, []]
     [line] = [line for line in one.errors if "views=copy" in line]
     assert "mlockall" in line
+
+
+def test_should_not_release_a_view_that_it_cannot_clean(stream, serve, rank, place):
+    """What was edited would show under a later step: so the step is kept, and said."""
+    url = stream()
+    serve(url, memory_bytes=4 * 8192)
+    one = rank()
+    one.attach(url, place)
+    assert one.do(NEXT)[0] == 0
+    one.do("""
+[pagemap] = [int(fd) for fd in os.listdir("/proc/self/fd")
+             if os.path.exists(f"/proc/self/fd/{fd}") and "pagemap" in os.readlink(f"/proc/self/fd/{fd}")]
+os.close(pagemap)
+memoryview(step.slices[0])[0] ^= 1
+del step
+""")
+    for _ in range(2):
+        with pytest.raises(RankFailed) as failed:
+            one.do("reader.next()")
+        assert (failed.value.kind, failed.value.facts["step"]) == ("ViewFailed", 0)
+    [data] = abi.readers(place).values()
+    assert set(abi.field(data, abi.READER, "ack")) == {0}
+    one.do("os.dup2(os.open('/proc/self/pagemap', os.O_RDONLY), pagemap)")
+    for step in range(1, STEPS):
+        assert one.do(NEXT) == [step, [[0, 0, 1000, 0]]]
 
 
 def test_should_refuse_a_step_that_the_ring_cannot_hold_thrice(stream, serve, rank, place):

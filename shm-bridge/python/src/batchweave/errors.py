@@ -15,7 +15,7 @@ Reclaimed           the step lies below the horizon: it was deleted on purpose
 Refused             the daemon or this process does not allow it: change the setting it names
 CorruptSlice        the bytes are not what any producer writes: repair
 CorruptRing         shared memory holds what no daemon writes: restart the daemon
-ViewFailed          a view could not be made clean again; the step was not released
+ViewFailed          a view could not be made clean again; its step is held: call again, or end
 NotSupported        this Python, kernel, element type or size is outside what we do
 ==================  ============================================================================
 """
@@ -149,7 +149,9 @@ class CorruptRing(BatchWeaveError):
 
 
 class ViewFailed(BatchWeaveError):
-    """An edited view could not be dropped; the step stays unreleased so that nothing goes stale."""
+    """An edited view could not be dropped; its step stays held so that nothing goes stale.
+
+    The next call tries again."""
 
 
 class NotSupported(BatchWeaveError):

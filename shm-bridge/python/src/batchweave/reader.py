@@ -231,6 +231,9 @@ class Reader:
     def close(self) -> None:
         """Detaches. What was made from its steps stays readable. May be called twice.
 
+        As long as something of a step is left, this process counts as a reader of the ring: after
+        some steps the other ranks of the node wait for it.
+
         Raises:
             ViewFailed: an edited view of a step released before could not be dropped.
         """
