@@ -133,7 +133,7 @@ final class BatchQueue {
     int inFlight = 0;
     for (FormedBlock formed : blocks) {
       if (formed.stateUpload != null && formed.stateUpload.dueAtNs() <= nowNs) {
-        send(formed.stateUpload, nowNs, requests, ids);
+        send(formed.stateUpload, requests, ids);
       }
     }
     for (Batch batch : pending) {
@@ -141,15 +141,15 @@ final class BatchQueue {
         return;
       }
       if (batch.upload.dueAtNs() <= nowNs) {
-        send(batch.upload, nowNs, requests, ids);
+        send(batch.upload, requests, ids);
       }
       inFlight += batch.upload.inFlight() ? 1 : 0;
     }
   }
 
-  private static void send(Upload upload, long nowNs, Requests requests, Iterator<Long> ids) {
+  private static void send(Upload upload, Requests requests, Iterator<Long> ids) {
     long id = ids.next();
-    upload.sent(id, nowNs);
+    upload.sent(id);
     requests.send(id, new StoreRequest.Upload(upload.key, upload.handle, upload.lengthBytes));
   }
 

@@ -64,6 +64,7 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
   private static final int OWNERS_OF_IDS = 2;
   private static final int COMMIT = 0;
   private static final int SELF = 1;
+  private static final long STATE_TIMEOUT_NS = 600_000_000_000L;
   private static final long MIN_BACKOFF_NS = 50_000_000L;
   private static final long MAX_BACKOFF_NS = 5_000_000_000L;
 
@@ -378,7 +379,7 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
       case SourceState.External external -> {
         if (stateRequestId < 0 && nowNs >= stateDueAtNs) {
           stateRequestId = nextRequestId++;
-          stateDueAtNs = nowNs + Upload.TIMEOUT_NS;
+          stateDueAtNs = nowNs + STATE_TIMEOUT_NS;
           sub(SELF, requests)
               .send(
                   stateRequestId,

@@ -3,11 +3,12 @@ package io.batchweave.produce;
 import io.batchweave.log.Bits;
 import java.util.Objects;
 
-/** One object on its way to the store, under a unique name: sent again until it is there. */
+/**
+ * One object on its way to the store, under a unique name: sent again until it is there, but never
+ * while an earlier attempt has not been answered. So nothing reads the user's bytes any more once
+ * the batch is committed.
+ */
 final class Upload {
-  /** An upload that got no answer for so long is sent again. */
-  static final long TIMEOUT_NS = 600_000_000_000L;
-
   private static final long MIN_BACKOFF_NS = 100_000_000L;
   private static final long MAX_BACKOFF_NS = 10_000_000_000L;
   private static final long NOT_SENT = -1;
@@ -55,9 +56,9 @@ final class Upload {
     return done ? Long.MAX_VALUE : dueAtNs;
   }
 
-  void sent(long newRequestId, long nowNs) {
+  void sent(long newRequestId) {
     requestId = newRequestId;
-    dueAtNs = nowNs + TIMEOUT_NS;
+    dueAtNs = Long.MAX_VALUE;
   }
 
   void succeeded() {

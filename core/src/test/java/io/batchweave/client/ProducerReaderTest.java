@@ -2,8 +2,13 @@ package io.batchweave.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
+import io.batchweave.format.Block.Takeover;
 import io.batchweave.format.Grid;
 import io.batchweave.produce.Tgb;
 import io.batchweave.produce.TgbBuilder;
@@ -17,6 +22,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.agrona.concurrent.SystemNanoClock;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -97,6 +104,56 @@ class ProducerReaderTest {
         assertEquals(3, producer.nextSeq());
         assertEquals(large, producer.sourceState());
       }
+    }
+  }
+
+  @Test
+  void shouldServeSeveralClientsOnOneAgent() {
+    try (ObjectStore store = FileObjectStore.open(root);
+        MachineAgent agent = MachineAgent.start("shared", SystemNanoClock.INSTANCE)) {
+      Streams.create(store, GRID);
+      AtomicInteger changes = new AtomicInteger();
+      try (Producer producer =
+              Producer.open(new ProducerContext().store(store).producerId("p").agent(agent));
+          Operator operator = Operator.open(new OperatorContext().store(store).agent(agent));
+          StreamReader reader = StreamReader.open(new ReaderContext().store(store).agent(agent))) {
+        reader.onChange(changes::incrementAndGet);
+        assertInstanceOf(StepResult.NotYet.class, reader.lookup(0));
+        producer.add(tgb(GRID, "x"), bytes("1"));
+        assertInstanceOf(StepResult.Ready.class, reader.await(0, TIMEOUT_NS));
+        assertTrue(changes.get() > 0);
+        long view = operator.openSession("g", "one", 0, Takeover.REFUSE);
+        assertEquals(view, operator.openSession("g", "one", 0, Takeover.REFUSE));
+        assertEquals(
+            Kind.CONFIG,
+            assertThrows(
+                    BatchWeaveException.class,
+                    () -> operator.openSession("g", "two", 0, Takeover.REFUSE))
+                .kind());
+        assertTrue(operator.openSession("g", "two", 0, Takeover.SUPERSEDE) > view);
+        assertEquals(
+            Kind.CONFIG,
+            assertThrows(
+                    BatchWeaveException.class,
+                    () -> operator.openSession("h", "one", 9, Takeover.REFUSE))
+                .kind());
+        assertEquals(1, reader.refresh(TIMEOUT_NS).nextStep());
+      }
+    }
+  }
+
+  @Test
+  void shouldWakeWhoWaitsWhenTheAgentIsClosedUnderAClient() {
+    try (ObjectStore store = FileObjectStore.open(root)) {
+      Streams.create(store, GRID);
+      MachineAgent agent = MachineAgent.start("shared", SystemNanoClock.INSTANCE);
+      StreamReader reader = StreamReader.open(new ReaderContext().store(store).agent(agent));
+      Thread closer = new Thread(agent::close);
+      closer.start();
+      assertEquals(
+          Kind.UNKNOWN_OUTCOME,
+          assertThrows(BatchWeaveException.class, () -> reader.await(0, TIMEOUT_NS)).kind());
+      reader.close();
     }
   }
 
