@@ -170,6 +170,10 @@ final class DaemonDirectory implements AutoCloseable {
       }
       try (Mapping mapping = control.map(control.lengthBytes(), Protection.READ_WRITE);
           FutexWaiter waker = memory.newWaiter()) {
+        int state = ControlDescriptor.stateLoadAcquire(mapping.segment());
+        if (ControlDescriptor.stateOf(state) == ControlDescriptor.STATE_CLOSED) {
+          return;
+        }
         ControlDescriptor.stateStoreRelease(
             mapping.segment(), ControlDescriptor.closedWord(CloseReason.DAEMON_RESTART));
         ControlDescriptor.wakeIncrementRelease(mapping.segment());

@@ -61,6 +61,7 @@ final class RingAgent implements AutoCloseable {
   private final RingFiles.DataFile data;
   private final RingSettings settings;
   private final RingMachine machine;
+  private final long prefetchBytes;
   private final FutexWaiter waker;
   private final Bits bits;
   private final BiConsumer<Hello, Answer> answers;
@@ -96,6 +97,11 @@ final class RingAgent implements AutoCloseable {
             context.hold(),
             context.localReadersTimeoutNs());
     this.machine = new RingMachine(settings, 0);
+    // A bound at or above the ring is no bound: what does not fit is the machine's to say.
+    this.prefetchBytes =
+        context.prefetchBytes() < settings.ringLengthBytes()
+            ? context.prefetchBytes()
+            : Long.MAX_VALUE;
     this.waker = context.memory().newWaiter();
     this.bits = new Bits(context.seed() + data.header().number());
     this.idleSinceNs = now();
@@ -127,6 +133,7 @@ final class RingAgent implements AutoCloseable {
     Id128 id = Id128.parse(hello.readerFile().substring(0, 32));
     Answer.Refused refused = admit(hello, id, session);
     if (refused != null) {
+      parts.metrics().refusals.increment();
       answers.accept(hello, refused);
       return;
     }
@@ -322,6 +329,7 @@ final class RingAgent implements AutoCloseable {
     if (open == null) {
       return 0;
     }
+    open.coordinates(machine.coordinates());
     int offered = 0;
     long wanted = machine.wantedStep();
     while (wanted >= 0 && offered < MAX_OFFERS_PER_CYCLE) {
@@ -335,9 +343,7 @@ final class RingAgent implements AutoCloseable {
         case Known known -> {
           long used = lastUsedBytes();
           long length = regionLength(known.plan());
-          if (used > 0
-              && used + length > parts.context().prefetchBytes()
-              && !isAnyRankOutOfSteps()) {
+          if (used > 0 && used + length > prefetchBytes && !isAnyRankOutOfSteps()) {
             return offered;
           }
           machine.onStep(wanted, wanted + 1, length);
@@ -550,10 +556,6 @@ final class RingAgent implements AutoCloseable {
     generations.put(
         create.generation(),
         new GenerationFile(parts.context().memory(), parts.directory().file(name), header, waker));
-    StepSource open = steps;
-    if (open != null) {
-      open.coordinates(create.coordinates());
-    }
   }
 
   private boolean startFetch(RingCommand.Fetch command) {
@@ -563,6 +565,7 @@ final class RingAgent implements AutoCloseable {
       return false;
     }
     StepRegion region = command.region();
+    open.coordinates(machine.coordinates());
     switch (open.lookup(region.step())) {
       case Later later -> {
         return false;

@@ -35,6 +35,7 @@ public final class HandshakeClient {
       new ExpandableArrayBuffer(HandshakeProtocol.MAX_MESSAGE_BYTES);
   private final IdleStrategy idle = new BackoffIdleStrategy(10, 10, MIN_PARK_NS, MAX_PARK_NS);
   private int attempts;
+  private String told = "";
   private String lastTrouble = "nothing was tried";
   private HandshakeClient.@Nullable Exchange exchange;
 
@@ -60,6 +61,7 @@ public final class HandshakeClient {
    */
   public Answer attach(Hello hello, long deadlineNs) {
     attempts = 0;
+    told = "";
     lastTrouble = "nothing was tried";
     try {
       while (clock.nanoTime() - deadlineNs < 0) {
@@ -103,24 +105,30 @@ public final class HandshakeClient {
       }
       Answer answer = open.ask(hello, untilNs);
       if (answer instanceof Answer.Refused refused && refused.code() == RefusalCode.NOT_YET) {
-        lastTrouble = refused.text();
+        told = refused.text();
+        lastTrouble = told;
         int pauseMillis = Math.clamp(refused.retryAfterMillis(), 1, MAX_RETRY_MILLIS);
         long pauseNs = clock.nanoTime() + TimeUnit.MILLISECONDS.toNanos(pauseMillis);
         open.idleUntil(pauseNs - deadlineNs < 0 ? pauseNs : deadlineNs);
         return null;
       }
       if (answer == null) {
-        lastTrouble = open.trouble("no answer within one attempt");
+        trouble(open.trouble("no answer within one attempt"));
         closeExchange();
       }
       return answer;
     } catch (AeronException failed) {
-      lastTrouble = String.valueOf(failed.getMessage());
+      trouble(String.valueOf(failed.getMessage()));
       closeExchange();
       // A driver that is not there answers at once; a new one takes a moment to come up.
       pause(Math.min(MAX_PARK_NS * 20, Math.max(0, deadlineNs - clock.nanoTime())));
       return null;
     }
+  }
+
+  /** What the daemon said last stays worth knowing when it falls silent. */
+  private void trouble(String text) {
+    lastTrouble = told.isEmpty() ? text : told + "; then " + text;
   }
 
   private void pause(long durationNs) {

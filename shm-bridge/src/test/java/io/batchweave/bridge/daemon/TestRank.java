@@ -196,6 +196,14 @@ final class TestRank implements AutoCloseable {
     return require(welcome);
   }
 
+  /** Why the generation was closed; null while it is not. */
+  @Nullable CloseReason closedReason() {
+    int state = ControlDescriptor.stateLoadAcquire(require(control).segment());
+    return ControlDescriptor.stateOf(state) == ControlDescriptor.STATE_CLOSED
+        ? ControlDescriptor.reasonOf(state)
+        : null;
+  }
+
   /** Waits for the next step. */
   Take take(long timeoutNs) {
     long deadlineNs = CLOCK.nanoTime() + timeoutNs;

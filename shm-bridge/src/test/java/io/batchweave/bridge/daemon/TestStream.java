@@ -12,6 +12,7 @@ import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Stores;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -24,14 +25,23 @@ final class TestStream implements AutoCloseable {
   private final int sliceBytes;
   private final ObjectStore store;
   private final Producer producer;
+  private final UUID streamId;
   private long added;
 
   TestStream(String url, Grid grid, int sliceBytes) {
     this.grid = grid;
     this.sliceBytes = sliceBytes;
     this.store = Stores.open(url, Map.of());
-    Streams.create(store, grid);
+    this.streamId = Streams.create(store, grid).streamId();
     this.producer = Producer.open(new ProducerContext().store(store).producerId("p"));
+  }
+
+  Grid grid() {
+    return grid;
+  }
+
+  UUID streamId() {
+    return streamId;
   }
 
   /** Adds steps and waits until they are committed. */

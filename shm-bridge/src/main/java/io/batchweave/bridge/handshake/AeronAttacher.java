@@ -1,0 +1,115 @@
+package io.batchweave.bridge.handshake;
+
+import io.aeron.CncFileDescriptor;
+import io.aeron.CommonContext;
+import io.batchweave.BatchWeaveException;
+import io.batchweave.Bytes;
+import io.batchweave.bridge.rank.Attacher;
+import io.batchweave.bridge.rank.RankIdentity;
+import io.batchweave.bridge.ring.Id128;
+import io.batchweave.bridge.ring.RingAbi;
+import io.batchweave.format.Block;
+import java.io.File;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.agrona.concurrent.NanoClock;
+
+/**
+ * Attaches Java ranks by the handshake of this package. While the daemon says that it is stopping,
+ * the next one is looked for until the deadline.
+ */
+public final class AeronAttacher implements Attacher {
+  private static final long RESPONSE_MILLIS = 2_000;
+  private static final long LOOK_AGAIN_NS = TimeUnit.MILLISECONDS.toNanos(50);
+
+  private final Path daemonDirectory;
+  private final NanoClock clock;
+  private final Bytes token;
+  private final Block.Takeover takeover;
+  private final HandshakeClient client;
+
+  /**
+   * Creates one; connects to nothing.
+   *
+   * @param daemonDirectory the daemon directory
+   * @param clock monotonic time; deadlines are on it
+   * @param token resume token, empty for none
+   * @param takeover what the session does to a live one of its group
+   */
+  public AeronAttacher(
+      Path daemonDirectory, NanoClock clock, Bytes token, Block.Takeover takeover) {
+    this.daemonDirectory = daemonDirectory;
+    this.clock = clock;
+    this.token = token;
+    this.takeover = takeover;
+    this.client = new HandshakeClient(daemonDirectory, clock);
+  }
+
+  @Override
+  public Attached attach(Request request, long deadlineNs) {
+    while (true) {
+      switch (client.attach(hello(request), deadlineNs)) {
+        case Answer.Welcome welcome -> {
+          return attached(welcome);
+        }
+        case Answer.Refused refused -> {
+          if (refused.code() != RefusalCode.CLOSING || clock.nanoTime() - deadlineNs >= 0) {
+            throw new BatchWeaveException(refused.code().kind(), refused.text());
+          }
+          LockSupport.parkNanos(LOOK_AGAIN_NS);
+        }
+      }
+    }
+  }
+
+  private Hello hello(Request request) {
+    RankIdentity identity = request.identity();
+    Id128 previous = request.previous();
+    return new Hello(
+        0,
+        0,
+        RingAbi.VERSION,
+        identity.stream(),
+        identity.group(),
+        identity.session(),
+        new Hello.RankShape(
+            identity.coordinate().dp(),
+            identity.dpSize(),
+            identity.coordinate().cp(),
+            identity.cpSize(),
+            identity.localReaders()),
+        request.nextStep() == NO_STEP ? Hello.NO_STEP : request.nextStep(),
+        takeover,
+        new Hello.Sender(identity.rank(), (int) ProcessHandle.current().pid(), ClientKind.JAVA),
+        RingAbi.readerName(request.reader()),
+        previous.equals(Id128.NONE) ? "" : RingAbi.readerName(previous),
+        token);
+  }
+
+  private static Attached attached(Answer.Welcome welcome) {
+    return new Attached(
+        welcome.controlFile(),
+        welcome.dataFile(),
+        new Id128(
+            welcome.generation().getMostSignificantBits(),
+            welcome.generation().getLeastSignificantBits()),
+        welcome.start().index(),
+        welcome.start().step(),
+        new Id128(
+            welcome.start().streamId().getMostSignificantBits(),
+            welcome.start().streamId().getLeastSignificantBits()),
+        welcome.start().viewVersion());
+  }
+
+  @Override
+  public boolean isResponding() {
+    File aeron = daemonDirectory.resolve(HandshakeProtocol.AERON_DIRECTORY).toFile();
+    // Without that file the daemon is only just starting.
+    return !new File(aeron, CncFileDescriptor.CNC_FILE).exists()
+        || CommonContext.isDriverActive(aeron, RESPONSE_MILLIS, ignored -> {});
+  }
+
+  @Override
+  public void close() {}
+}
