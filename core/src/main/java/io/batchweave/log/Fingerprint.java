@@ -3,7 +3,10 @@ package io.batchweave.log;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** Mixes values into 64-bit hashes for the fingerprints of states and machines. */
+/**
+ * Mixes values into 64-bit hashes for the fingerprints of states and machines. They hold within one
+ * process: the hash of an enum is its identity.
+ */
 public final class Fingerprint {
   private Fingerprint() {}
 

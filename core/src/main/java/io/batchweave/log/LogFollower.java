@@ -413,11 +413,9 @@ public final class LogFollower implements Machine<LogFollower> {
       wakeAtNs = flight.notBeforeNs();
     } else if (events.size() >= MAX_EVENTS) {
       wakeAtNs = nowNs + policy.minPollNs();
-    } else if (opening == null
-        && mode == Mode.PACED
-        && groupToList < 0
-        && !flight.has(new Ask.Version(highest + 1))) {
-      wakeAtNs = Math.max(nowNs + 1, pace.nextLookNs());
+    } else if (opening == null && mode == Mode.PACED && nowNs < pace.nextLookNs()) {
+      // A look that is due and was not sent waits for an answer, not for time.
+      wakeAtNs = pace.nextLookNs();
     }
     if (rebuild != null) {
       wakeAtNs = Math.min(wakeAtNs, rebuild.wakeAtNs());

@@ -382,6 +382,15 @@ class LogFollowerTest {
   }
 
   @Test
+  void shouldNotSpinWhileItWaitsForAnswers() {
+    log.fill(120);
+    follower.follow(LogFollower.Mode.PACED);
+    // Two events per request, and a few wake-ups.
+    assertTrue(store.run(this::settled, 400));
+    assertSameState();
+  }
+
+  @Test
   void shouldNotAskWhenPaused() {
     log.fill(5);
     toHead();
