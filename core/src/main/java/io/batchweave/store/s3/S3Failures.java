@@ -188,7 +188,9 @@ final class S3Failures {
           case "AWS_IO_SOCKET_CLOSED", "AWS_ERROR_HTTP_CONNECTION_CLOSED" -> closedRemedy(phase);
           case "AWS_ERROR_HTTP_RESPONSE_FIRST_BYTE_TIMEOUT",
               "AWS_ERROR_HTTP_CHANNEL_THROUGHPUT_FAILURE" ->
-              "no answer in time, requestTimeoutMs=" + settings.limits().requestTimeoutMs();
+              "no answer in time, requestTimeoutMs="
+                  + settings.limits().requestTimeoutMs()
+                  + " (a service that speaks TLS stays silent with tls=false)";
           case "AWS_ERROR_DEST_COPY_TOO_SMALL",
               "AWS_ERROR_S3_MISSING_CONTENT_RANGE_HEADER",
               "AWS_ERROR_S3_INVALID_CONTENT_RANGE_HEADER",

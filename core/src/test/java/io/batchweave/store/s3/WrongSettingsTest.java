@@ -192,7 +192,8 @@ final class WrongSettingsTest {
       try (ObjectStore store = Stores.open(url + "&caFile=" + caFile, server.environment())) {
         assertEquals(PutOutcome.CREATED, await(store.putIfAbsent("v", payload(1, 1))));
       }
-      StoreException plain = firstRead(url + "&tls=false", server.environment());
+      StoreException plain =
+          firstRead(url + "&tls=false&requestTimeoutMs=2000", server.environment());
       assertTrue(plain.getMessage().contains("tls"), plain.getMessage());
     } finally {
       https.stop(0);
