@@ -107,10 +107,11 @@ public final class MachineAgent implements AutoCloseable {
   }
 
   private @Nullable Runnable next(long wakeAtNs) {
-    long idleNs = wakeAtNs == Long.MAX_VALUE ? MAX_IDLE_NS : wakeAtNs - nanoClock.nanoTime();
-    if (idleNs <= 0) {
+    long nowNs = nanoClock.nanoTime();
+    if (wakeAtNs <= nowNs) {
       return inbox.poll();
     }
+    long idleNs = wakeAtNs == Long.MAX_VALUE ? MAX_IDLE_NS : wakeAtNs - nowNs;
     try {
       return inbox.poll(Math.min(idleNs, MAX_IDLE_NS), TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {

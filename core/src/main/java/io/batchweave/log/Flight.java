@@ -32,7 +32,7 @@ final class Flight {
   private long nextId;
   private int window;
   private long backoffNs;
-  private long notBeforeNs;
+  private long notBeforeNs = Machine.AT_ONCE;
   private int refusals;
   private boolean everWorked;
   private @Nullable String trouble;

@@ -70,7 +70,7 @@ public final class LogFollower implements Machine<LogFollower> {
   private @Nullable LogFollower rebuild;
   private @Nullable SegmentRecord rebuilt;
   private @Nullable BatchWeaveException failure;
-  private long wakeAtNs;
+  private long wakeAtNs = AT_ONCE;
 
   /**
    * A follower that will open the stream at the first {@link #onTime}.
@@ -130,7 +130,7 @@ public final class LogFollower implements Machine<LogFollower> {
   public void follow(Mode newMode) {
     if (mode != newMode) {
       mode = newMode;
-      wakeAtNs = Long.MIN_VALUE;
+      wakeAtNs = AT_ONCE;
     }
   }
 
@@ -140,7 +140,7 @@ public final class LogFollower implements Machine<LogFollower> {
    */
   public void requireHead() {
     demand++;
-    wakeAtNs = Long.MIN_VALUE;
+    wakeAtNs = AT_ONCE;
   }
 
   /**
@@ -240,7 +240,7 @@ public final class LogFollower implements Machine<LogFollower> {
     }
     long index = SegmentShelf.indexOf(step);
     if (shelf.want(index)) {
-      wakeAtNs = Long.MIN_VALUE;
+      wakeAtNs = AT_ONCE;
     }
     return new StepLookup.NeedSegment(index);
   }

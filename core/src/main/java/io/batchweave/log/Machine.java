@@ -44,7 +44,13 @@ public interface Machine<M extends Machine<M>> {
    */
   void onTime(long nowNs, Requests requests);
 
-  /** The time of the next {@link #onTime}; {@code Long.MAX_VALUE} when only events matter. */
+  /** Due whatever the time; far enough from the edge that a time can be taken from it. */
+  long AT_ONCE = Long.MIN_VALUE / 2;
+
+  /**
+   * The time of the next {@link #onTime}: at once if it has passed ({@link #AT_ONCE}), {@code
+   * Long.MAX_VALUE} when only events matter. Clocks may be negative: compare, do not assume.
+   */
   long wakeAtNs();
 
   /** A deep copy that shares no mutable state. */

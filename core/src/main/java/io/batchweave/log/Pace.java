@@ -13,7 +13,7 @@ final class Pace {
   private final FollowPolicy policy;
   private long intervalNs;
   private long lastArrivalNs;
-  private long nextLookNs;
+  private long nextLookNs = Machine.AT_ONCE;
   private int hits;
 
   Pace(FollowPolicy policy) {

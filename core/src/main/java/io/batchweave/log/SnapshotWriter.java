@@ -143,7 +143,7 @@ public final class SnapshotWriter implements Machine<SnapshotWriter> {
 
   @Override
   public long wakeAtNs() {
-    return status == Status.WRITING && sent.isEmpty() ? 0 : Long.MAX_VALUE;
+    return status == Status.WRITING && sent.isEmpty() ? AT_ONCE : Long.MAX_VALUE;
   }
 
   @Override

@@ -604,6 +604,18 @@ class LogFollowerTest {
     assertNull(follower.trouble());
   }
 
+  /** The origin of a monotonic clock is anybody's choice. */
+  @Test
+  void shouldAskAtOnceWhenTheClockIsNegative() {
+    LogFollower alone = follower(FollowPolicy.DEFAULT);
+    List<String> keys = new ArrayList<>();
+    long nowNs = Long.MIN_VALUE / 4;
+    assertTrue(alone.wakeAtNs() - nowNs < 0);
+    alone.onTime(nowNs, (id, request) -> keys.add(request.key()));
+    assertEquals(List.of(ObjectNames.STREAM, ObjectNames.SNAPSHOTS), keys);
+    assertEquals(Long.MAX_VALUE, alone.wakeAtNs());
+  }
+
   @Test
   void shouldStopWhenAccessIsDenied() {
     LogFollower alone = follower(FollowPolicy.DEFAULT);
