@@ -145,7 +145,7 @@ told
     with pytest.raises(RankFailed) as failed:
         one.do("reader.next()")
     assert (failed.value.kind, failed.value.facts["code"]) == ("Refused", "CLOSED")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 2 * 5
     with pytest.raises(RankFailed) as failed:
         one.do("reader.next()")
     assert failed.value.facts["code"] == "CLOSED"
@@ -210,7 +210,7 @@ def test_should_serve_a_rank_that_comes_back_at_its_step(stream, serve, rank, pl
         )
         assert again == step
         assert going.do(NEXT) == [step, [[0, 0, 1000, 0]]]
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 3 * 5
         assert staying.do(NEXT) == [step, [[1, 0, 1000, 0]]]
     for step in range(3, 40):
         assert [told[0] for told in tell_all([going, staying], NEXT)] == [step, step]
