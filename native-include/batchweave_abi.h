@@ -152,7 +152,7 @@ typedef struct bw_descriptor {
   uint64_t step;
   uint64_t next_step; /* the step after it for this session: skips are passed over */
   uint64_t offset;    /* of the region in ring-<n>.data, a multiple of page_size */
-  uint64_t length;    /* of the region, a multiple of page_size; 0 for FAILED and END */
+  uint64_t length;    /* of the region, a multiple of page_size; not used for FAILED and END */
   uint32_t kind;      /* BW_KIND_..., valid once published */
   uint32_t reason;    /* BW_FAILED_... of FAILED, else 0 */
   uint8_t reserved[80];

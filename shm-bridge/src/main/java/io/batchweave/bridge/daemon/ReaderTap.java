@@ -123,6 +123,7 @@ final class ReaderTap implements ReaderView, AutoCloseable {
   /** Says which generation the rank was put in. */
   void welcomed(GenerationHeader header) {
     generation = header;
+    attached = false; // what it wrote about a former one does not count
   }
 
   @Override

@@ -308,7 +308,8 @@ public final class RingMachine {
     members.remove(replaced);
     members.makeHolder(replaced.reader);
     if (replaced.stage == Stage.WELCOMED) {
-      members.addLeases(replaced, newest, ignored -> false); // a look drops what was released
+      replaced.taken = newest.nextN; // not looked at since; a look drops what it never took
+      members.addLeases(replaced, newest, ignored -> false);
     }
   }
 
@@ -663,8 +664,7 @@ public final class RingMachine {
               .toList();
       if (newest.keepsPlaces(forSession, first, union)) {
         open(forSession, first, union, true);
-      } else if (gapBytes(newest.ring.leasesByOffset())
-          >= settings.neededBytes(members.regionBytes())) {
+      } else if (gapBytes(newest.ring.leasesByOffset()) >= requiredGap(members.regionBytes())) {
         open(forSession, first, union, false);
       } else {
         refuseCauses();
@@ -675,6 +675,11 @@ public final class RingMachine {
   private boolean allThere() {
     return !members.isEmpty()
         && (startDue || members.size() >= members.list().getFirst().localReaders);
+  }
+
+  /** The gap a step needs; one too large for the whole ring is told as FAILED, not as held. */
+  private long requiredGap(long regionBytes) {
+    return Math.min(settings.neededBytes(regionBytes), settings.ringLengthBytes());
   }
 
   private long gapBytes(List<Lease> leases) {
@@ -766,7 +771,7 @@ public final class RingMachine {
   }
 
   private boolean gapSuffices(ReaderHello hello) {
-    return gapBytes(members.possibleLeases(newest)) >= settings.neededBytes(hello.regionBytes());
+    return gapBytes(members.possibleLeases(newest)) >= requiredGap(hello.regionBytes());
   }
 
   private void refuseHeld(Id128 reader, long regionBytes, List<Lease> leases) {

@@ -10,9 +10,28 @@
  * <tr><td>{@code …Descriptor}</td><td>one per shared structure: picture, offsets, checked
  *     decoding, accessors with the memory ordering in their names; nothing else does offset
  *     arithmetic</td></tr>
+ * <tr><td>{@link io.batchweave.bridge.ring.RingMachine}</td><td>every decision about a ring, without
+ *     I/O: events in, {@link io.batchweave.bridge.ring.RingCommand}s out. Start here</td></tr>
+ * <tr><td>{@code RegionRing}, {@code RingGeneration}, {@code RingMembers}</td><td>its parts: the
+ *     space, the newest generation, who reads</td></tr>
+ * <tr><td>{@link io.batchweave.bridge.ring.RingData}, {@link
+ *     io.batchweave.bridge.ring.Doorbell}</td><td>files that daemon and ranks both open</td></tr>
  * </table>
  *
- * <p>Depends on {@code bridge.memory} and on the exception of the core.
+ * <pre>
+ *            Hello                 all local readers there, or timeout,
+ *   IDLE ------------&gt; FORMING --- no fetch unfinished ---------------&gt; OPEN
+ *     ^                   ^                                             |
+ *     |  last member gone |        onClosed(what everybody took)        | Close: coordinate, older
+ *     +-------------------+-------------------- CLOSING &lt;---------------+ step, session, retry, end
+ * </pre>
+ *
+ * <p>Members are PENDING (said Hello), WELCOMED (take and ack) or EXPECTED (attached to a closed
+ * generation, counted with the step they hold). Holders are reader files that take nothing more but
+ * keep leases until released, backed out of, or unlocked.
+ *
+ * <p>Depends on {@code bridge.memory} and on the exception of the core. Descriptors have no state;
+ * a machine belongs to one thread.
  */
 @NullMarked
 package io.batchweave.bridge.ring;
