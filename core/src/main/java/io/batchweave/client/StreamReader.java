@@ -7,6 +7,8 @@ import io.batchweave.format.Grid;
 import io.batchweave.format.ObjectNames;
 import io.batchweave.format.SliceEntry;
 import io.batchweave.format.StreamDescriptor;
+import io.batchweave.format.TgbFooter;
+import io.batchweave.format.TgbLayout;
 import io.batchweave.log.Bits;
 import io.batchweave.log.FollowPolicy;
 import io.batchweave.log.State;
@@ -350,6 +352,20 @@ public final class StreamReader implements AutoCloseable {
               + "; restore the object");
     }
     return bytes;
+  }
+
+  /**
+   * Reads a step's footer: its complete slice table and where the data came from.
+   *
+   * @param ready the step
+   * @throws BatchWeaveException {@link Kind#CORRUPT} if the bytes are not those committed; or as
+   *     the store fails
+   */
+  public TgbFooter readFooter(StepResult.Ready ready) {
+    String key = ObjectNames.data(ready.entry().object());
+    ByteRange range = TgbLayout.footerRange(ready.entry());
+    Bytes bytes = Streams.join(context.store().get(key, range, range.lengthBytes()));
+    return TgbLayout.decodeFooter(key, ready.entry(), bytes);
   }
 
   /** Number of steps committed, as far as the head is known. */

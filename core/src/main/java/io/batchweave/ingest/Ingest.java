@@ -16,6 +16,29 @@ public final class Ingest {
   private Ingest() {}
 
   /**
+   * What there is to read.
+   *
+   * @param files number of files of the shard
+   * @param bytes their bytes
+   */
+  public record Survey(int files, long bytes) {}
+
+  /**
+   * Looks at the inputs without reading them.
+   *
+   * @param context settings; concluded here
+   * @throws BatchWeaveException CONFIG if an input is missing, unreadable or empty
+   */
+  public static Survey survey(IngestContext context) {
+    context.conclude();
+    try (FileSource source = FileSource.open(context.inputs(), context.shard())) {
+      return new Survey(
+          source.files().size(),
+          source.files().stream().mapToLong(ByteSource.SourceFile::sizeBytes).sum());
+    }
+  }
+
+  /**
    * Adds everything there is to the producer, the last batch padded. Batches are committed when the
    * producer's {@code flush} or {@code close} returns; neither is called here.
    *

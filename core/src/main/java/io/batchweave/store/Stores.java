@@ -5,6 +5,7 @@ import io.batchweave.store.file.FileObjectStore;
 import io.batchweave.store.file.FileObjectStore.Durability;
 import io.batchweave.store.s3.S3ObjectStore;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.util.List;
 import java.util.Map;
 
@@ -29,6 +30,17 @@ public final class Stores {
       case "s3" -> S3ObjectStore.open(parsed, settings);
       default -> throw new IllegalStateException("unknown scheme: scheme=" + parsed.scheme());
     };
+  }
+
+  /**
+   * Opens a store that repeats what may be repeated, with the default policy and jitter of its own.
+   *
+   * @param url the root
+   * @param environment variables that settings are read from, usually {@code System.getenv()}
+   * @throws BatchWeaveException as {@link #open}
+   */
+  public static ObjectStore openRetrying(String url, Map<String, String> environment) {
+    return new RetryingStore(open(url, environment), new SecureRandom().nextLong());
   }
 
   private static ObjectStore openFile(StoreUrl url, StoreSettings settings) {

@@ -7,7 +7,7 @@ public final class DaemonMain {
   /** Exit code: stopped in good order. */
   public static final int OK = 0;
 
-  /** Exit code: could not start, or ended by itself. */
+  /** Exit code: ended by itself. */
   public static final int FAILED = 1;
 
   private DaemonMain() {}
@@ -18,15 +18,11 @@ public final class DaemonMain {
    *
    * @param context settings; its lines are where messages go
    * @return the exit code
+   * @throws BatchWeaveException if it cannot start, in one line: another daemon is here, memory is
+   *     short, a stream or a setting is wrong
    */
   public static int run(DaemonContext context) {
-    Daemon daemon;
-    try {
-      daemon = Daemon.launch(context);
-    } catch (BatchWeaveException e) {
-      context.lines().accept(String.valueOf(e.getMessage()));
-      return FAILED;
-    }
+    Daemon daemon = Daemon.launch(context);
     Runtime.getRuntime()
         .addShutdownHook(Thread.ofPlatform().name("batchweave-stop").unstarted(daemon::close));
     context

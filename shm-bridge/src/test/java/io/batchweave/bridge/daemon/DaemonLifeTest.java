@@ -34,15 +34,21 @@ import org.junit.jupiter.api.Timeout;
 class DaemonLifeTest extends DaemonFixture {
   private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
+  /** The one line that a daemon which cannot start says. */
+  private static String refused(DaemonContext context) {
+    BatchWeaveException thrown =
+        assertThrows(BatchWeaveException.class, () -> DaemonMain.run(context));
+    String line = String.valueOf(thrown.getMessage());
+    assertEquals(1, line.lines().count(), line);
+    return line;
+  }
+
   @Test
   void shouldExitWithOneLineWhenAnotherDaemonServesTheDirectory() {
     try (Daemon daemon = Daemon.launch(context())) {
-      int code = DaemonMain.run(context());
-      assertEquals(DaemonMain.FAILED, code);
-      List<String> refused =
-          lines.stream().filter(line -> line.contains("another daemon")).toList();
-      assertEquals(1, refused.size(), lines::toString);
-      assertTrue(refused.getFirst().contains("--dir=" + directory));
+      String refused = refused(context());
+      assertTrue(refused.contains("another daemon"), refused);
+      assertTrue(refused.contains("--dir=" + directory), refused);
       assertEquals(directory, daemon.directory());
     }
   }
@@ -89,8 +95,7 @@ class DaemonLifeTest extends DaemonFixture {
   @Test
   void shouldRefuseToStartWithNeededAvailableAndFlagWhenMemoryIsShort() {
     DaemonContext tooLarge = context().memoryBytes(1L << 50);
-    assertEquals(DaemonMain.FAILED, DaemonMain.run(tooLarge));
-    String line = String.join("\n", lines);
+    String line = refused(tooLarge);
     assertTrue(line.contains("needed=" + (1L << 50)), line);
     assertTrue(line.contains("available="), line);
     assertTrue(line.contains("--memory"), line);

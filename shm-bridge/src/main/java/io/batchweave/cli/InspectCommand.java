@@ -1,0 +1,227 @@
+package io.batchweave.cli;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.Bytes;
+import io.batchweave.client.ReaderContext;
+import io.batchweave.client.StreamReader;
+import io.batchweave.format.Grid;
+import io.batchweave.format.ObjectNames;
+import io.batchweave.format.Safetensors;
+import io.batchweave.format.SliceEntry;
+import io.batchweave.format.SnapshotRecord;
+import io.batchweave.format.StreamDescriptor;
+import io.batchweave.format.TgbEntry;
+import io.batchweave.read.Coordinate;
+import io.batchweave.read.StepResult;
+import io.batchweave.store.ObjectStore;
+import java.io.PrintWriter;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code inspect URL [STEP [SLICE]]}. */
+@Command(
+    name = "inspect",
+    mixinStandardHelpOptions = true,
+    description = "Show a stream, one of its steps, or one slice of a step.",
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  ./batchweave inspect file:/data/stream",
+      "  ./batchweave inspect file:/data/stream 17",
+      "  ./batchweave inspect file:/data/stream 17 3 --json"
+    })
+final class InspectCommand implements Callable<Integer> {
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  private static final long TIMEOUT_NS = TimeUnit.SECONDS.toNanos(60);
+
+  @Spec private CommandSpec spec = CommandSpec.create();
+  @Mixin private StreamArgument stream = new StreamArgument();
+
+  @Parameters(index = "1", arity = "0..1", paramLabel = "STEP", description = "A step, from 0.")
+  private @Nullable Long step;
+
+  @Parameters(
+      index = "2",
+      arity = "0..1",
+      paramLabel = "SLICE",
+      description = "A slice of it: dp * cpSize + cp, from 0.")
+  private @Nullable Integer slice;
+
+  @Option(names = "--json", description = "Print JSON, one document.")
+  private boolean json;
+
+  @Override
+  public Integer call() throws JsonProcessingException {
+    PrintWriter out = spec.commandLine().getOut();
+    try (ObjectStore store = stream.open();
+        StreamReader reader = StreamReader.open(new ReaderContext().store(store))) {
+      ObjectNode document = document(reader, store.url());
+      if (json) {
+        out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(document));
+      } else {
+        print(out, document);
+      }
+      return 0;
+    }
+  }
+
+  private ObjectNode document(StreamReader reader, String url) {
+    if (step == null) {
+      return describe(reader, url);
+    }
+    StepResult result = reader.await(step, TIMEOUT_NS);
+    StepResult.Ready ready =
+        switch (result) {
+          case StepResult.Ready known -> known;
+          case StepResult.End end -> throw absent("the stream is sealed at " + end.endStep());
+          case StepResult.NotYet notYet ->
+              throw absent("only " + reader.nextStep() + " steps are committed");
+          case StepResult.Reclaimed reclaimed ->
+              throw new BatchWeaveException(
+                  Kind.RECLAIMED,
+                  "step was reclaimed: step=" + step + " horizon=" + reclaimed.horizon());
+          case StepResult.Failed failed -> throw failed.cause();
+          case StepResult.Loading loading ->
+              throw new BatchWeaveException(
+                  Kind.RETRYABLE, "step is still being looked up: step=" + step + "; try again");
+        };
+    Grid grid = reader.descriptor().grid();
+    if (slice == null) {
+      return describe(ready, reader.readFooter(ready).origin(), grid);
+    }
+    if (slice < 0 || slice >= grid.sliceCount()) {
+      throw new ParameterException(
+          spec.commandLine(),
+          "no slice " + slice + " in a step of " + grid.sliceCount() + " slices");
+    }
+    Coordinate place = new Coordinate(slice / grid.cp(), slice % grid.cp());
+    Bytes bytes = reader.readSlice(ready, place);
+    return describe(ready, slice, bytes);
+  }
+
+  private ParameterException absent(String why) {
+    return new ParameterException(spec.commandLine(), "no step " + step + ": " + why);
+  }
+
+  private static ObjectNode describe(StreamReader reader, String url) {
+    StreamDescriptor descriptor = reader.descriptor();
+    SnapshotRecord state = reader.refresh(TIMEOUT_NS).toRecord();
+    ObjectNode document = JSON.createObjectNode();
+    document.put("stream", descriptor.streamId().toString());
+    document.put("url", url);
+    document.put("format", descriptor.formatVersion());
+    document.put("dp", descriptor.dp());
+    document.put("cp", descriptor.cp());
+    document.put("version", state.version());
+    document.put("steps", state.nextStep());
+    document.put("horizon", state.horizon());
+    document.put("sealed", state.sealed());
+    ArrayNode producers = document.putArray("producers");
+    for (SnapshotRecord.ProducerEntry producer : state.producers()) {
+      producers
+          .addObject()
+          .put("producer", producer.producer())
+          .put("epoch", producer.epoch())
+          .put("batches", producer.nextSeq() - 1)
+          .put("lastVersion", producer.lastVersion())
+          .put("retired", producer.life() == SnapshotRecord.Life.RETIRED);
+    }
+    return document;
+  }
+
+  private static ObjectNode describe(StepResult.Ready ready, String origin, Grid grid) {
+    TgbEntry entry = ready.entry();
+    ObjectNode document = JSON.createObjectNode();
+    document.put("step", ready.step());
+    document.put("producer", entry.object().producer());
+    document.put("epoch", entry.object().epoch());
+    document.put("seq", entry.seq());
+    document.put("origin", origin);
+    document.put("object", ObjectNames.data(entry.object()));
+    document.put("offset", entry.offset());
+    document.put("length", entry.lengthBytes());
+    ArrayNode slices = document.putArray("slices");
+    for (int index = 0; index < entry.slices().size(); index++) {
+      SliceEntry slice = entry.slices().get(index);
+      slices
+          .addObject()
+          .put("slice", index)
+          .put("dp", index / grid.cp())
+          .put("cp", index % grid.cp())
+          .put("offset", slice.offset())
+          .put("length", slice.lengthBytes())
+          .put("crc32c", String.format("%08x", slice.crc32c()))
+          .put("microBatches", slice.microBatches())
+          .put("samples", slice.samples())
+          .put("tokens", slice.tokens());
+    }
+    return document;
+  }
+
+  private static ObjectNode describe(StepResult.Ready ready, int slice, Bytes bytes) {
+    TgbEntry entry = ready.entry();
+    ObjectNode document = JSON.createObjectNode();
+    document.put("step", ready.step());
+    document.put("slice", slice);
+    document.put("length", bytes.length());
+    document.put("crc32c", String.format("%08x", entry.slices().get(slice).crc32c()));
+    Safetensors.Header header;
+    try {
+      header = Safetensors.read(ObjectNames.data(entry.object()), bytes, bytes.length());
+    } catch (BatchWeaveException e) {
+      document.put("content", "raw bytes: " + e.getMessage());
+      return document;
+    }
+    document.set("metadata", JSON.valueToTree(header.metadata()));
+    ArrayNode tensors = document.putArray("tensors");
+    for (Safetensors.Tensor tensor : header.tensors()) {
+      tensors
+          .addObject()
+          .put("tensor", tensor.name())
+          .put("dtype", tensor.dtype().toString())
+          .put("shape", tensor.shape().toString())
+          .put("offset", tensor.offset())
+          .put("length", tensor.lengthBytes());
+    }
+    return document;
+  }
+
+  /** Scalars as "name value" lines, arrays of objects as tables. */
+  private static void print(PrintWriter out, ObjectNode document) {
+    document
+        .properties()
+        .forEach(property -> {
+          if (property.getValue() instanceof ArrayNode rows) {
+            out.println();
+            printTable(out, rows);
+          } else {
+            out.printf("%-10s %s%n", property.getKey(), property.getValue().asText());
+          }
+        });
+  }
+
+  private static void printTable(PrintWriter out, ArrayNode rows) {
+    if (rows.isEmpty()) {
+      return;
+    }
+    String[] header = rows.get(0).propertyStream().map(Map.Entry::getKey).toArray(String[]::new);
+    TextTable table = new TextTable(header);
+    rows.forEach(
+        row -> table.row(row.propertyStream().map(field -> field.getValue().asText()).toArray()));
+    table.print(out);
+  }
+}

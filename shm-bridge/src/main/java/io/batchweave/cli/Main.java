@@ -1,0 +1,139 @@
+package io.batchweave.cli;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.store.StoreSettings;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.UsageMessageSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ScopeType;
+
+/**
+ * The command line. One class per command; a command parses, calls, prints, and holds no logic.
+ *
+ * <p>Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 fenced (a supervisor must not
+ * restart it). A user's mistake is one line on standard error, never a stack trace; {@code
+ * --stack-trace} shows where an error came from.
+ */
+@Command(
+    name = "batchweave",
+    mixinStandardHelpOptions = true,
+    versionProvider = Version.class,
+    description = {
+      "The data plane for training large models: whole batches committed to an object store, each",
+      "step for all ranks or for none, prefetched into the shared memory of every GPU node."
+    },
+    subcommands = {
+      DemoCommand.class,
+      InitCommand.class,
+      IngestCommand.class,
+      ProduceCommand.class,
+      SealCommand.class,
+      ServeCommand.class,
+      RankCommand.class,
+      InspectCommand.class
+    },
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  ./batchweave demo",
+      "  ./batchweave init file:/data/stream --dp 8",
+      "  ./batchweave ingest file:/data/stream corpus/ --seq-len 2048 --global-batch 64 --seal",
+      "  ./batchweave serve file:/data/stream --memory 4GiB",
+      "",
+      "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 fenced (do not restart)."
+    })
+public final class Main {
+  /** Exit code of a process that another one has replaced: a supervisor must not restart it. */
+  static final int EXIT_FENCED = 3;
+
+  @Option(
+      names = "--stack-trace",
+      scope = ScopeType.INHERIT,
+      description = "On an error print where it came from.")
+  private boolean stackTrace;
+
+  private Main() {}
+
+  /**
+   * Runs a command and exits.
+   *
+   * @param args the command and its options
+   */
+  public static void main(String[] args) {
+    PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
+    PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
+    System.exit(run(out, err, args));
+  }
+
+  /** Runs a command and returns its exit code. */
+  static int run(PrintWriter out, PrintWriter err, String... args) {
+    Main main = new Main();
+    CommandLine line = new CommandLine(main);
+    line.setOut(out);
+    line.setErr(err);
+    line.setCaseInsensitiveEnumValuesAllowed(true);
+    line.setUsageHelpWidth(100);
+    for (CommandLine command : line.getSubcommands().values()) {
+      if (command.getCommandSpec().mixins().containsKey(StreamArgument.MIXIN)
+          || command.getCommand() instanceof ServeCommand) {
+        describeStores(command.getCommandSpec().usageMessage());
+      }
+    }
+    line.setParameterExceptionHandler((error, arguments) -> usage(err, error));
+    line.setExecutionExceptionHandler(
+        (error, commandLine, result) -> failure(err, error, main.stackTrace));
+    return args.length == 0 ? helpOf(line) : line.execute(args);
+  }
+
+  /** Every command that opens a store lists the settings of all stores at the end of its help. */
+  private static void describeStores(UsageMessageSpec usage) {
+    List<String> footer = new ArrayList<>(List.of(usage.footer()));
+    footer.add("");
+    footer.add("Settings of stores, in the URL's query or as a variable:");
+    StoreSettings.describe().lines().map(setting -> "  " + setting).forEach(footer::add);
+    usage.footer(footer.toArray(String[]::new));
+  }
+
+  private static int helpOf(CommandLine line) {
+    line.usage(line.getOut());
+    return ExitCode.USAGE;
+  }
+
+  private static int usage(PrintWriter err, ParameterException error) {
+    String command = error.getCommandLine().getCommandSpec().qualifiedName();
+    err.println(command + ": " + error.getMessage() + " (see " + command + " --help)");
+    return ExitCode.USAGE;
+  }
+
+  private static int failure(PrintWriter err, Throwable error, boolean stackTrace) {
+    Throwable cause = error;
+    while ((cause instanceof CompletionException || cause instanceof ExecutionException)
+        && cause.getCause() != null) {
+      cause = cause.getCause();
+    }
+    if (stackTrace) {
+      cause.printStackTrace(err);
+    }
+    if (cause instanceof BatchWeaveException known) {
+      err.println("batchweave: " + known.getMessage());
+      return switch (known.kind()) {
+        case FENCED -> EXIT_FENCED;
+        case CONFIG -> ExitCode.USAGE;
+        default -> ExitCode.SOFTWARE;
+      };
+    }
+    err.println(
+        "batchweave: internal error: "
+            + cause
+            + (stackTrace ? "" : " (run it again with --stack-trace and report what it prints)"));
+    return ExitCode.SOFTWARE;
+  }
+}

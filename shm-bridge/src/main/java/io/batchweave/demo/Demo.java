@@ -1,0 +1,292 @@
+package io.batchweave.demo;
+
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.client.Operator;
+import io.batchweave.client.OperatorContext;
+import io.batchweave.client.ReaderContext;
+import io.batchweave.client.StreamReader;
+import io.batchweave.client.Streams;
+import io.batchweave.format.Grid;
+import io.batchweave.store.ObjectStore;
+import io.batchweave.store.Stores;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.agrona.concurrent.NanoClock;
+
+/**
+ * The main job with real processes: two producers ingest files, a daemon serves, four ranks read.
+ * Half-way one producer and one rank are killed with SIGKILL and started again. Then input, stream
+ * and reports are compared.
+ *
+ * <p>Not thread-safe; {@link #close} stops every process.
+ */
+public final class Demo implements AutoCloseable {
+  private static final long DEADLINE_NS = TimeUnit.SECONDS.toNanos(180);
+  private static final long PROGRESS_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
+  private static final long STORE_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(30);
+
+  private final DemoPlan plan;
+  private final PrintWriter out;
+  private final NanoClock clock;
+  private final List<ChildProcess> processes = new ArrayList<>();
+  private final List<ChildProcess> producers = new ArrayList<>();
+  private final List<ChildProcess> ranks = new ArrayList<>();
+  private final ObjectStore store;
+  private final long beganNs;
+  private long lastProgressNs;
+  private long ranksStartedNs;
+  private long firstStepNs;
+  private boolean producerKilled;
+  private boolean rankKilled;
+
+  /**
+   * How long it took.
+   *
+   * @param elapsedNs from the start to the end of the last rank
+   * @param firstStepNs from the start of the ranks until each had read a step
+   */
+  record Times(long elapsedNs, long firstStepNs) {}
+
+  /**
+   * Prepares a demo.
+   *
+   * @param plan what to do
+   * @param out progress for people
+   * @param clock monotonic
+   */
+  public Demo(DemoPlan plan, PrintWriter out, NanoClock clock) {
+    this.plan = plan;
+    this.out = out;
+    this.clock = clock;
+    this.beganNs = clock.nanoTime();
+    Map<String, String> environment = new HashMap<>(System.getenv());
+    environment.putAll(plan.storeVariables());
+    this.store = Stores.openRetrying(plan.storeUrl(), environment);
+  }
+
+  /**
+   * Runs it.
+   *
+   * @param expectedSteps steps that the input will make, to know when half is done
+   * @return what was measured and checked
+   * @throws IOException if a process cannot be started or a report cannot be read
+   * @throws InterruptedException if interrupted while waiting for a process
+   */
+  public Verdict run(long expectedSteps) throws IOException, InterruptedException {
+    Streams.create(store, new Grid(DemoPlan.DP, DemoPlan.CP));
+    ChildProcess daemon = startDaemon();
+    try (StreamReader reader = StreamReader.open(new ReaderContext().store(store))) {
+      startRanks();
+      ranksStartedNs = clock.nanoTime();
+      startProducers();
+      while (producers.stream().anyMatch(ChildProcess::alive)) {
+        long committed = reader.refresh(STORE_TIMEOUT_NS).nextStep();
+        killHalfWay(committed, expectedSteps);
+        watch(committed, daemon, expectedSteps);
+      }
+      for (ChildProcess producer : producers) {
+        requireDone(producer);
+      }
+      try (Operator operator = Operator.open(new OperatorContext().store(store))) {
+        operator.seal();
+      }
+      while (ranks.stream().anyMatch(ChildProcess::alive)) {
+        long committed = reader.refresh(STORE_TIMEOUT_NS).nextStep();
+        killHalfWay(committed, expectedSteps);
+        watch(committed, daemon, expectedSteps);
+      }
+      for (ChildProcess rank : ranks) {
+        requireDone(rank);
+      }
+      DaemonFigures figures = DaemonFigures.read(directory(), daemon.pid());
+      long elapsedNs = clock.nanoTime() - beganNs;
+      return new VerdictBuilder(plan, reader, reports())
+          .check(figures, new Times(elapsedNs, firstStepNs), producerKilled, rankKilled);
+    }
+  }
+
+  private Path directory() {
+    return plan.shmDirectory();
+  }
+
+  private ChildProcess startDaemon() throws IOException {
+    List<String> command =
+        ChildProcess.batchweave(
+            plan.root(),
+            "serve",
+            plan.storeUrl(),
+            "--dir",
+            directory().toString(),
+            "--memory",
+            "32MiB",
+            "--local-ranks-timeout",
+            "60");
+    ChildProcess daemon =
+        new ChildProcess("daemon", command, plan.storeVariables(), plan.workDirectory());
+    processes.add(daemon);
+    return daemon;
+  }
+
+  private void startProducers() throws IOException {
+    for (int i = 0; i < DemoPlan.PRODUCERS; i++) {
+      List<String> command =
+          ChildProcess.batchweave(
+              plan.root(),
+              "ingest",
+              plan.storeUrl(),
+              "--producer",
+              DemoPlan.producerId(i),
+              "--shard",
+              i + "/" + DemoPlan.PRODUCERS,
+              "--seq-len",
+              String.valueOf(DemoPlan.SEQUENCE_TOKENS),
+              "--global-batch",
+              String.valueOf(DemoPlan.GLOBAL_BATCH),
+              "--max-rate",
+              String.valueOf(DemoPlan.BATCHES_PER_SECOND));
+      command.addAll(plan.inputs());
+      ChildProcess producer =
+          new ChildProcess("producer-" + i, command, plan.storeVariables(), plan.workDirectory());
+      processes.add(producer);
+      producers.add(producer);
+    }
+  }
+
+  private void startRanks() throws IOException {
+    for (int rank = 0; rank < DemoPlan.DP * DemoPlan.CP; rank++) {
+      boolean python = rank % 2 == 1 && plan.python().kind() != PythonRanks.Kind.JAVA;
+      List<String> command = new ArrayList<>();
+      Map<String, String> environment = new HashMap<>();
+      if (python) {
+        command.addAll(List.of(plan.python().command(), "-m", "batchweave"));
+        environment.put("PYTHONPATH", plan.python().modulePath().toString());
+        if (plan.python().kind() == PythonRanks.Kind.TORCH) {
+          command.add("--torch");
+        }
+      } else {
+        command.addAll(ChildProcess.batchweave(plan.root(), "rank"));
+      }
+      command.addAll(
+          List.of(
+              plan.storeUrl(),
+              "--dir",
+              directory().toString(),
+              "--group",
+              "demo",
+              "--session",
+              "demo-1",
+              "--dp",
+              String.valueOf(rank / DemoPlan.CP),
+              "--dp-size",
+              String.valueOf(DemoPlan.DP),
+              "--cp",
+              String.valueOf(rank % DemoPlan.CP),
+              "--cp-size",
+              String.valueOf(DemoPlan.CP),
+              "--local-ranks",
+              String.valueOf(DemoPlan.DP * DemoPlan.CP),
+              "--deadline",
+              "120",
+              "--report",
+              plan.report(rank).toString()));
+      ChildProcess process =
+          new ChildProcess("rank-" + rank, command, environment, plan.workDirectory());
+      processes.add(process);
+      ranks.add(process);
+    }
+  }
+
+  private void killHalfWay(long committed, long expectedSteps)
+      throws IOException, InterruptedException {
+    if (!producerKilled && producers.getFirst().alive() && committed >= expectedSteps / 2) {
+      ChildProcess producer = producers.getFirst();
+      producerKilled = producer.kill();
+      out.printf(
+          "  SIGKILL producer-0 (pid %d) at step %d, started again%n", producer.pid(), committed);
+      producer.restart();
+    }
+    if (!rankKilled && ranks.get(1).alive()) {
+      long read = RankReport.read(plan.report(1)).nextStep();
+      if (read >= expectedSteps / 2) {
+        ChildProcess rank = ranks.get(1);
+        rankKilled = rank.kill();
+        out.printf(
+            "  SIGKILL rank-1 (pid %d) after its step %d, started again%n",
+            rank.pid(), RankReport.read(plan.report(1)).nextStep() - 1);
+        rank.restart();
+      }
+    }
+  }
+
+  /** Waits a moment, prints progress once a second, fails when something died or nothing ends. */
+  private void watch(long committed, ChildProcess daemon, long expectedSteps) throws IOException {
+    if (!daemon.alive()) {
+      throw failed(daemon, "ended with exit code " + daemon.exitCode());
+    }
+    for (ChildProcess process : processes) {
+      if (!process.alive() && process.exitCode() != 0) {
+        throw failed(process, "ended with exit code " + process.exitCode());
+      }
+    }
+    long now = clock.nanoTime();
+    if (firstStepNs == 0 && reports().stream().noneMatch(report -> report.lines().isEmpty())) {
+      firstStepNs = now - ranksStartedNs;
+    }
+    if (now - beganNs > DEADLINE_NS) {
+      throw new BatchWeaveException(
+          Kind.RETRYABLE,
+          "the demo did not end within "
+              + TimeUnit.NANOSECONDS.toSeconds(DEADLINE_NS)
+              + " s; its logs are in "
+              + plan.workDirectory());
+    }
+    if (now - lastProgressNs > PROGRESS_NS) {
+      lastProgressNs = now;
+      StringBuilder line = new StringBuilder();
+      for (int rank = 0; rank < ranks.size(); rank++) {
+        line.append(' ').append(RankReport.read(plan.report(rank)).nextStep());
+      }
+      out.printf(
+          "  %3d s: %d of about %d steps committed; ranks have read%s%n",
+          TimeUnit.NANOSECONDS.toSeconds(now - beganNs), committed, expectedSteps, line);
+    }
+    LockSupport.parkNanos(LOOK_NS);
+  }
+
+  private static void requireDone(ChildProcess process) {
+    if (process.exitCode() != 0) {
+      throw failed(process, "ended with exit code " + process.exitCode());
+    }
+  }
+
+  private static BatchWeaveException failed(ChildProcess process, String what) {
+    return new BatchWeaveException(
+        Kind.RETRYABLE,
+        process.name() + " " + what + "; it said:" + System.lineSeparator() + process.tail());
+  }
+
+  private List<RankReport> reports() throws IOException {
+    List<RankReport> reports = new ArrayList<>();
+    for (int rank = 0; rank < ranks.size(); rank++) {
+      reports.add(RankReport.read(plan.report(rank)));
+    }
+    return reports;
+  }
+
+  @Override
+  public void close() {
+    for (ChildProcess process : processes.reversed()) {
+      process.stop();
+    }
+    store.close();
+  }
+}

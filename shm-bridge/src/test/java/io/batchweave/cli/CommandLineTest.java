@@ -1,0 +1,216 @@
+package io.batchweave.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.batchweave.format.Envelope;
+import io.batchweave.format.ObjectNames;
+import io.batchweave.format.StreamCodec;
+import io.batchweave.format.StreamDescriptor;
+import io.batchweave.store.s3proxy.LocalS3;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.UUID;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What people get for what they type: one clear line for a mistake, and the right exit code. */
+@Timeout(60)
+class CommandLineTest {
+  private static final int FAILED = 1;
+  private static final int USAGE = 2;
+
+  @TempDir private Path directory;
+  private final StringWriter out = new StringWriter();
+  private final StringWriter err = new StringWriter();
+  private String url = "";
+
+  @BeforeEach
+  void nameTheStream() {
+    url = directory.resolve("stream").toString();
+  }
+
+  private int run(String... args) {
+    out.getBuffer().setLength(0);
+    err.getBuffer().setLength(0);
+    return Main.run(new PrintWriter(out, true), new PrintWriter(err, true), args);
+  }
+
+  /** Runs what must fail with one line on standard error that holds all the words. */
+  private void refuse(int exitCode, String[] args, String... words) {
+    assertEquals(exitCode, run(args), () -> out + "\n" + err);
+    String said = err.toString().strip();
+    assertEquals(1, said.lines().count(), said);
+    for (String word : words) {
+      assertTrue(said.contains(word), () -> "'" + word + "' is not in: " + said);
+    }
+    assertFalse(said.contains("Exception"), said);
+  }
+
+  private static String[] args(String... args) {
+    return args;
+  }
+
+  private Path file(String name, String text) throws IOException {
+    return Files.writeString(directory.resolve(name), text);
+  }
+
+  private void initStream() {
+    assertEquals(0, run("init", url, "--dp", "2"), err::toString);
+  }
+
+  @Test
+  void shouldExplainEveryCommandWithAnExample() {
+    for (String command :
+        new String[] {"demo", "init", "ingest", "produce", "seal", "serve", "rank", "inspect"}) {
+      assertEquals(0, run(command, "--help"));
+      assertTrue(out.toString().contains("Example"), command);
+      assertTrue(out.toString().contains("./batchweave " + command), command);
+    }
+  }
+
+  @Test
+  void shouldListTheSettingsOfStoresInTheHelpOfEveryCommandThatOpensOne() {
+    for (String command : new String[] {"init", "ingest", "produce", "seal", "serve", "inspect"}) {
+      run(command, "--help");
+      assertTrue(out.toString().contains("BATCHWEAVE_S3_ENDPOINT"), command);
+      assertTrue(out.toString().contains("?pathStyle="), command);
+    }
+  }
+
+  @Test
+  void shouldRefuseAnUnknownOption() {
+    refuse(USAGE, args("init", url, "--dp", "2", "--dq", "3"), "--dq", "--help");
+  }
+
+  @Test
+  void shouldRefuseAnUnknownCommand() {
+    refuse(USAGE, args("initialise", url), "initialise");
+  }
+
+  @Test
+  void shouldRefuseAGridOutOfRange() {
+    refuse(USAGE, args("init", url, "--dp", "0"), "dp=0");
+  }
+
+  @Test
+  void shouldRefuseAnotherGridForAnExistingStream() {
+    initStream();
+    assertEquals(0, run("init", url, "--dp", "2"));
+    refuse(USAGE, args("init", url, "--dp", "4"), "grid=2x1", "asked=4x1");
+  }
+
+  @Test
+  void shouldRefuseARootThatIsNoStream() throws IOException {
+    Files.createDirectories(Path.of(url));
+    refuse(USAGE, args("inspect", url), "stream", "init");
+    refuse(USAGE, args("ingest", url, file("a.txt", "a").toString()), "stream", "init");
+    refuse(USAGE, args("seal", url), "stream", "init");
+  }
+
+  @Test
+  void shouldRefuseAStreamOfANewerFormat() throws IOException {
+    Files.createDirectories(Path.of(url));
+    byte[] newer =
+        StreamCodec.encode(new StreamDescriptor(UUID.randomUUID(), Envelope.FORMAT, 1, 1, 1));
+    Files.write(Path.of(url, ObjectNames.STREAM), newer);
+    refuse(FAILED, args("inspect", url), "too new", "upgrade");
+  }
+
+  @Test
+  void shouldRefuseAMissingPath() {
+    initStream();
+    String missing = directory.resolve("nowhere").toString();
+    refuse(USAGE, args("ingest", url, missing), missing);
+  }
+
+  @Test
+  void shouldRefuseAnEmptyInput() throws IOException {
+    initStream();
+    refuse(USAGE, args("ingest", url, file("empty.txt", "").toString()), "empty");
+    Files.createDirectory(directory.resolve("void"));
+    refuse(USAGE, args("ingest", url, directory.resolve("void").toString()), "void");
+  }
+
+  @Test
+  void shouldRefuseABatchThatTheGridDoesNotDivide() throws IOException {
+    initStream();
+    String input = file("a.txt", "text").toString();
+    refuse(USAGE, args("ingest", url, input, "--global-batch", "3"), "3", "dp=2");
+    assertEquals(0, run("ingest", url, input, "--global-batch", "4"), err::toString);
+  }
+
+  @Test
+  void shouldNameFileAndLineOfABadJsonLineAndGoOnAfterIt() throws IOException {
+    initStream();
+    String input =
+        file("a.jsonl", "{\"text\":\"one\"}\n{\"text\":\n{\"text\":\"two\"}\n").toString();
+    String[] strict = args("ingest", url, input, "--text-field", "text");
+    refuse(USAGE, strict, "a.jsonl", "2");
+    assertEquals(
+        0, run("ingest", url, input, "--text-field", "text", "--on-error", "skip"), err::toString);
+    assertTrue(out.toString().contains("1 lines left out"), out::toString);
+    assertTrue(err.toString().contains("a.jsonl:2"), err::toString);
+  }
+
+  @Test
+  void shouldPadAndCountTheLastBatchAndGoOnWhereItWasCommitted() throws IOException {
+    initStream();
+    Path input = file("a.txt", "x".repeat(100));
+    String[] ingest =
+        args("ingest", url, input.toString(), "--seq-len", "16", "--global-batch", "4");
+    assertEquals(0, run(ingest), err::toString);
+    assertTrue(out.toString().contains("committed 2 batches"), out::toString);
+    assertTrue(out.toString().contains("and 27 of padding"), out::toString);
+    assertEquals(0, run(ingest), err::toString);
+    assertTrue(out.toString().contains("committed 0 batches"), out::toString);
+    Files.writeString(input, "y".repeat(100));
+    refuse(USAGE, ingest, "a.txt");
+  }
+
+  @Test
+  void shouldShowStreamStepAndSlice() throws IOException {
+    initStream();
+    String input = file("a.txt", "hello").toString();
+    assertEquals(
+        0,
+        run("ingest", url, input, "--seq-len", "8", "--global-batch", "2", "--seal"),
+        err::toString);
+    assertEquals(0, run("inspect", url, "--json"));
+    assertTrue(out.toString().contains("\"steps\" : 1"), out::toString);
+    assertTrue(out.toString().contains("\"sealed\" : true"), out::toString);
+    assertEquals(0, run("inspect", url, "0"));
+    assertTrue(out.toString().contains("a.txt"), out::toString);
+    assertEquals(0, run("inspect", url, "0", "1"));
+    assertTrue(out.toString().contains("tokens"), out::toString);
+    refuse(USAGE, args("inspect", url, "1"), "sealed");
+    refuse(USAGE, args("inspect", url, "0", "2"), "no slice 2");
+  }
+
+  @Test
+  void shouldNameWhatIsWrongWithS3() {
+    try (LocalS3 s3 = LocalS3.start(directory.resolve("s3"))) {
+      s3.createBucket("present");
+      String keys = "&accessKeyId=x&secretAccessKey=y";
+      refuse(USAGE, args("inspect", s3.url("present", "p") + keys), "unknown setting");
+      refuse(USAGE, args("inspect", "s3://"), "s3://");
+    }
+  }
+
+  @Test
+  void shouldRefuseMoreSharedMemoryThanThereIs() throws IOException {
+    initStream();
+    refuse(
+        USAGE,
+        args("serve", url, "--memory", "16TiB", "--dir", directory.resolve("shm").toString()),
+        "needed",
+        "available",
+        "--memory");
+  }
+}
