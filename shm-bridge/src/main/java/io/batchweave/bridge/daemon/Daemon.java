@@ -15,6 +15,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.agrona.concurrent.AgentRunner;
+import org.agrona.concurrent.AgentTerminationException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,6 +38,7 @@ public final class Daemon implements AutoCloseable {
   private final DaemonReport report;
   private final String metricsUrl;
   private volatile @Nullable Throwable failure;
+  private volatile String lastError = "";
 
   private Daemon(DaemonContext context) {
     this.context = context;
@@ -101,8 +103,14 @@ public final class Daemon implements AutoCloseable {
 
   private void onError(Throwable error) {
     parts.metrics().agentErrors.increment();
-    parts.say("unexpected error: " + error);
-    failure = error;
+    if (error instanceof AgentTerminationException) {
+      failure = error;
+    }
+    String text = "unexpected error: " + error;
+    if (!text.equals(lastError)) {
+      lastError = text;
+      parts.say(text);
+    }
   }
 
   private String json() {
@@ -173,7 +181,7 @@ public final class Daemon implements AutoCloseable {
     ended.await();
   }
 
-  /** The last unexpected error; null if there was none. */
+  /** Why it ended by itself; null if it did not. */
   public @Nullable Throwable failure() {
     return failure;
   }

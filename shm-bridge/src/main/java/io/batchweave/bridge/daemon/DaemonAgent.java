@@ -26,6 +26,7 @@ import org.jspecify.annotations.Nullable;
 final class DaemonAgent implements Agent {
   private static final int MAX_SUPERSEDED = 256;
   private static final int NOT_OPEN_RETRY_MILLIS = 200;
+  private static final long SWEEP_NS = TimeUnit.SECONDS.toNanos(5);
   private static final long GOODBYE_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   private final DaemonParts parts;
@@ -35,6 +36,7 @@ final class DaemonAgent implements Agent {
   private final List<RingAgent> rings = new ArrayList<>();
   private final Set<SessionKey> superseded = new HashSet<>();
   private final ArrayDeque<SessionKey> supersededOrder = new ArrayDeque<>();
+  private long nextSweepNs;
 
   DaemonAgent(
       DaemonParts parts,
@@ -52,6 +54,7 @@ final class DaemonAgent implements Agent {
             context.epochClock(),
             this::onError,
             this::onHello);
+    this.nextSweepNs = context.nanoClock().nanoTime() + SWEEP_NS;
     for (RingFiles.DataFile file : files.files()) {
       rings.add(new RingAgent(parts, file, handshake::answer));
     }
@@ -85,7 +88,16 @@ final class DaemonAgent implements Agent {
     for (RingAgent ring : rings) {
       work += ring.doWork();
     }
+    sweep();
     return work;
+  }
+
+  private void sweep() {
+    long now = parts.context().nanoClock().nanoTime();
+    if (now - nextSweepNs >= 0) {
+      nextSweepNs = now + SWEEP_NS;
+      parts.directory().sweep(reader -> rings.stream().anyMatch(ring -> ring.knows(reader)));
+    }
   }
 
   // ---- Hello

@@ -13,6 +13,7 @@ import io.batchweave.bridge.memory.Protection;
 import io.batchweave.bridge.memory.SharedFile;
 import io.batchweave.bridge.ring.CloseReason;
 import io.batchweave.bridge.ring.ControlDescriptor;
+import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.RingAbi;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -23,8 +24,11 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 
 /**
@@ -39,6 +43,7 @@ final class DaemonDirectory implements AutoCloseable {
   private final NativeMemory memory;
   private final Path path;
   private final LockedMapping lock;
+  private Set<Id128> suspects = Set.of();
 
   private DaemonDirectory(NativeMemory memory, Path path, LockedMapping lock) {
     this.memory = memory;
@@ -135,6 +140,29 @@ final class DaemonDirectory implements AutoCloseable {
       lines.accept(
           "removed what an earlier daemon left: files=" + removed + " bytes=" + removedBytes);
     }
+  }
+
+  /**
+   * Removes reader files of ranks that died before they said Hello: those that nobody knows and
+   * whose lock was free at this look and at the one before.
+   */
+  void sweep(Predicate<Id128> isKnown) {
+    Set<Id128> free = new HashSet<>();
+    try (Stream<Path> listed = Files.list(path)) {
+      for (Path file : (Iterable<Path>) listed::iterator) {
+        Id128 id = RingAbi.readerOfName(file);
+        if (id != null && !isKnown.test(id) && !isLocked(file)) {
+          if (suspects.contains(id)) {
+            Files.deleteIfExists(file);
+          } else {
+            free.add(id);
+          }
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    suspects = free;
   }
 
   /** Whether a daemon made it; anything else in the directory is somebody's and stays. */

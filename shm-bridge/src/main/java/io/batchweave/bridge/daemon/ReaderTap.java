@@ -53,6 +53,7 @@ final class ReaderTap implements ReaderView, AutoCloseable {
   private final ReaderHeader header;
   private @Nullable GenerationHeader generation;
   private boolean attached;
+  private boolean cutShort;
   private long lastStall;
 
   private ReaderTap(Path path, Id128 id, LockProbe probe, Mapping mapping) {
@@ -112,7 +113,7 @@ final class ReaderTap implements ReaderView, AutoCloseable {
 
   /** Whether the rank lives. */
   boolean isLocked() {
-    return probe.isLocked();
+    return !cutShort && probe.isLocked();
   }
 
   /** The generation that Welcome named; null before. */
@@ -129,34 +130,60 @@ final class ReaderTap implements ReaderView, AutoCloseable {
   @Override
   public boolean isAttached() {
     GenerationHeader expected = generation;
-    if (!attached && expected != null) {
+    if (attached || expected == null || cutShort) {
+      return attached && !cutShort;
+    }
+    try {
       Attachment attachment = ReaderDescriptor.attachmentLoadAcquire(reader);
       attached = attachment != null && attachment.generationId().equals(expected.generationId());
+      return attached;
+    } catch (InternalError gone) {
+      cutShort = true;
+      return false;
     }
-    return attached;
   }
 
   @Override
   public long taken() {
-    return isAttached() ? ReaderDescriptor.takenLoadAcquire(reader) : 0;
+    if (!isAttached()) {
+      return 0;
+    }
+    try {
+      return ReaderDescriptor.takenLoadAcquire(reader);
+    } catch (InternalError gone) {
+      cutShort = true;
+      return 0;
+    }
   }
 
   @Override
   public boolean isAcked(long n) {
     GenerationHeader expected = generation;
-    return expected != null
-        && isAttached()
-        && ReaderDescriptor.isAckedLoadAcquire(reader, n, expected.descriptorCount());
+    if (expected == null || !isAttached()) {
+      return false;
+    }
+    try {
+      return ReaderDescriptor.isAckedLoadAcquire(reader, n, expected.descriptorCount());
+    } catch (InternalError gone) {
+      cutShort = true;
+      return false;
+    }
   }
 
   /** Whether it waits, since the last look, for a step that is not there yet. */
   boolean startsToWait(long publishedCount) {
-    long waitsFor = isAttached() ? ReaderDescriptor.waitingLoadAcquire(reader) : 0;
-    boolean stalls = waitsFor > publishedCount && waitsFor != lastStall;
-    if (stalls) {
-      lastStall = waitsFor;
+    if (!isAttached()) {
+      return false;
     }
-    return stalls;
+    try {
+      long waitsFor = ReaderDescriptor.waitingLoadAcquire(reader);
+      boolean stalls = waitsFor > publishedCount && waitsFor != lastStall;
+      lastStall = stalls ? waitsFor : lastStall;
+      return stalls;
+    } catch (InternalError gone) {
+      cutShort = true;
+      return false;
+    }
   }
 
   /** Takes the name away: the rank is gone and never comes back under it. */

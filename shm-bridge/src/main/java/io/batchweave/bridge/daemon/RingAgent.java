@@ -14,8 +14,6 @@ import io.batchweave.bridge.memory.NativeMemoryException;
 import io.batchweave.bridge.ring.CloseReason;
 import io.batchweave.bridge.ring.ControlDescriptor;
 import io.batchweave.bridge.ring.Coordinate;
-import io.batchweave.bridge.ring.FailReason;
-import io.batchweave.bridge.ring.FetchOutcome;
 import io.batchweave.bridge.ring.GenerationHeader;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.ReaderHello;
@@ -25,11 +23,10 @@ import io.batchweave.bridge.ring.RingMachine;
 import io.batchweave.bridge.ring.RingSettings;
 import io.batchweave.bridge.ring.RingStatus;
 import io.batchweave.bridge.ring.SessionKey;
-import io.batchweave.bridge.ring.StepRegion;
-import io.batchweave.bridge.ring.TableDescriptor;
 import io.batchweave.format.StreamDescriptor;
 import io.batchweave.log.Bits;
 import io.batchweave.read.SlicePlan;
+import io.batchweave.store.ObjectStore;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -39,7 +36,6 @@ import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
-import org.agrona.collections.Long2ObjectHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -69,8 +65,7 @@ final class RingAgent implements AutoCloseable {
   private final Map<Id128, ReaderTap> readers = new HashMap<>();
   private final Map<Id128, Waiting> waiting = new HashMap<>();
   private final Map<Long, GenerationFile> generations = new HashMap<>();
-  private final Long2ObjectHashMap<RegionFetch> fetches = new Long2ObjectHashMap<>();
-  private final List<RingCommand.Fetch> unplanned = new ArrayList<>();
+  private final RingFetches fetches;
   private @Nullable SessionKey feedSession;
   private @Nullable StreamSource source;
   private @Nullable StreamDescriptor descriptor;
@@ -97,6 +92,7 @@ final class RingAgent implements AutoCloseable {
             context.hold(),
             context.localReadersTimeoutNs());
     this.machine = new RingMachine(settings, 0);
+    this.fetches = new RingFetches(parts.fetcher(), data, machine, this::execute);
     // A bound at or above the ring is no bound: what does not fit is the machine's to say.
     this.prefetchBytes =
         context.prefetchBytes() < settings.ringLengthBytes()
@@ -119,6 +115,11 @@ final class RingAgent implements AutoCloseable {
   /** Whether ranks live that it serves. */
   boolean isServing() {
     return machine.memberCount() > 0;
+  }
+
+  /** Whether it looks after a reader file. */
+  boolean knows(Id128 reader) {
+    return readers.containsKey(reader);
   }
 
   /** For the metrics; from any thread. */
@@ -278,7 +279,7 @@ final class RingAgent implements AutoCloseable {
     }
     work += offerSteps();
     work += execute();
-    work += planFetches();
+    work += fetches.startWaiting(steps, store());
     answerNotYet(now);
     publishStatus(now);
     closeIdleFeed(now);
@@ -292,17 +293,13 @@ final class RingAgent implements AutoCloseable {
       nextProbeNs = now + PROBE_NS;
     }
     for (ReaderTap tap : List.copyOf(readers.values())) {
-      try {
-        if (probe && !tap.isLocked()) {
-          parts.metrics().readersLost.increment();
-          gone(tap);
-          work++;
-        } else {
-          machine.onReader(tap.id(), tap);
-          countStall(tap);
-        }
-      } catch (InternalError cutShort) {
+      if (probe && !tap.isLocked()) {
+        parts.metrics().readersLost.increment();
         gone(tap);
+        work++;
+      } else {
+        machine.onReader(tap.id(), tap);
+        countStall(tap);
       }
     }
     return work;
@@ -357,6 +354,7 @@ final class RingAgent implements AutoCloseable {
       }
       wanted = next;
     }
+    open.nowAt(wanted);
     return offered;
   }
 
@@ -367,12 +365,8 @@ final class RingAgent implements AutoCloseable {
   private boolean isAnyRankOutOfSteps() {
     long allocated = machine.status("").allocatedCount();
     for (ReaderTap tap : readers.values()) {
-      try {
-        if (tap.isAttached() && tap.taken() >= allocated) {
-          return true;
-        }
-      } catch (InternalError cutShort) {
-        // Its file is gone; the next probe of its lock finds that out.
+      if (tap.isAttached() && tap.taken() >= allocated) {
+        return true;
       }
     }
     return false;
@@ -382,16 +376,9 @@ final class RingAgent implements AutoCloseable {
     return machine.status("").usedBytes();
   }
 
-  private int planFetches() {
-    int work = 0;
-    for (int i = unplanned.size() - 1; i >= 0; i--) {
-      RingCommand.Fetch fetch = unplanned.get(i);
-      if (startFetch(fetch)) {
-        unplanned.remove(i);
-        work++;
-      }
-    }
-    return work;
+  private @Nullable ObjectStore store() {
+    StreamSource from = source;
+    return from == null ? null : from.store();
   }
 
   private void answerNotYet(long now) {
@@ -423,13 +410,9 @@ final class RingAgent implements AutoCloseable {
     if (!commandTrouble.isEmpty()) {
       return commandTrouble;
     }
-    for (RegionFetch fetch : fetches.values()) {
-      if (!fetch.trouble().isEmpty()) {
-        return fetch.trouble();
-      }
-    }
+    String fetching = fetches.trouble();
     StepSource open = steps;
-    return open == null ? "" : open.trouble();
+    return fetching.isEmpty() && open != null ? open.trouble() : fetching;
   }
 
   private void publishStatus(long now) {
@@ -498,12 +481,8 @@ final class RingAgent implements AutoCloseable {
         newest().open();
         parts.metrics().generations.increment();
       }
-      case RingCommand.Fetch fetch -> {
-        if (!startFetch(fetch)) {
-          unplanned.add(fetch);
-        }
-      }
-      case RingCommand.Cancel cancel -> cancel(cancel.fetchId());
+      case RingCommand.Fetch fetch -> fetches.start(fetch, steps, store());
+      case RingCommand.Cancel cancel -> fetches.cancel(cancel.fetchId());
       case RingCommand.Publish publish -> publish(publish);
       case RingCommand.Close close -> close(close);
       case RingCommand.Welcome welcome -> welcome(welcome);
@@ -556,84 +535,6 @@ final class RingAgent implements AutoCloseable {
     generations.put(
         create.generation(),
         new GenerationFile(parts.context().memory(), parts.directory().file(name), header, waker));
-  }
-
-  private boolean startFetch(RingCommand.Fetch command) {
-    StepSource open = steps;
-    StreamSource from = source;
-    if (open == null || from == null) {
-      return false;
-    }
-    StepRegion region = command.region();
-    open.coordinates(machine.coordinates());
-    switch (open.lookup(region.step())) {
-      case Later later -> {
-        return false;
-      }
-      case End end ->
-          machine.onFetchFinished(
-              command.fetchId(), FetchOutcome.FAILED, FailReason.CORRUPT, "the step is gone");
-      case Never never ->
-          machine.onFetchFinished(
-              command.fetchId(), FetchOutcome.FAILED, never.reason(), never.text());
-      case Known known -> {
-        RegionFetch fetch =
-            new RegionFetch(
-                from.store(),
-                known.plan(),
-                new RegionFetch.Target(data.path(), data.mapping(), region.offset()),
-                command.mode(),
-                new FetchEnd(command.fetchId(), region));
-        fetches.put(command.fetchId(), fetch);
-        parts.fetcher().start(fetch);
-      }
-    }
-    return true;
-  }
-
-  /** Tells the machine how a fetch ended. */
-  private final class FetchEnd implements RegionFetch.Listener {
-    private final long fetchId;
-    private final StepRegion region;
-
-    FetchEnd(long fetchId, StepRegion region) {
-      this.fetchId = fetchId;
-      this.region = region;
-    }
-
-    @Override
-    public void onFetched(RegionFetch fetch) {
-      TableDescriptor.write(
-          data.mapping().segment().asSlice(region.offset(), region.lengthBytes()),
-          region.step(),
-          StepSource.table(fetch.plan()));
-      end(FetchOutcome.COMPLETE, null, "");
-    }
-
-    @Override
-    public void onFailed(RegionFetch fetch, FetchFailure failure) {
-      end(FetchOutcome.FAILED, failure.reason(), failure.text());
-    }
-
-    @Override
-    public void onStopped(RegionFetch fetch) {
-      end(FetchOutcome.CANCELLED, null, "");
-    }
-
-    private void end(FetchOutcome outcome, @Nullable FailReason reason, String text) {
-      fetches.remove(fetchId);
-      machine.onFetchFinished(fetchId, outcome, reason, text);
-      execute();
-    }
-  }
-
-  private void cancel(long fetchId) {
-    RegionFetch fetch = fetches.get(fetchId);
-    if (fetch != null) {
-      parts.fetcher().cancel(fetch);
-    } else if (unplanned.removeIf(command -> command.fetchId() == fetchId)) {
-      machine.onFetchFinished(fetchId, FetchOutcome.CANCELLED, null, "");
-    }
   }
 
   private void publish(RingCommand.Publish publish) {

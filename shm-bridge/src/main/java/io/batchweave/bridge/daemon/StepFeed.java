@@ -85,8 +85,8 @@ final class StepFeed {
     return open == null ? OPENING : open.lookup(step);
   }
 
-  /** Steps below will not be asked for again. */
-  void forgetBelow(long step) {
+  /** Says from which step on steps will be asked for. */
+  void prefetchFrom(long step) {
     StreamReader open = reader;
     if (open != null) {
       open.prefetchFrom(step);

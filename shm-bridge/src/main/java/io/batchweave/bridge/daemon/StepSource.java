@@ -34,13 +34,15 @@ final class StepSource {
 
   private static final Answer LATER = new Answer.Later();
   private static final Answer END = new Answer.End();
-  private static final int MAX_PLANS = 4_096;
+  private static final int WINDOW_STRIDE = 16;
+  private static final int MAX_PLANS = 512;
 
   private final StepFeed feed;
   private final Grid grid;
   private final TreeMap<Long, RegionPlan> plans = new TreeMap<>();
   private List<Coordinate> coordinates = List.of();
   private String trouble = "";
+  private long windowAt;
 
   StepSource(StepFeed feed, Grid grid) {
     this.feed = feed;
@@ -118,10 +120,12 @@ final class StepSource {
     return places;
   }
 
-  /** Steps below will not be asked for again. */
-  void forgetBelow(long step) {
-    plans.headMap(step).clear();
-    feed.forgetBelow(step);
+  /** Says which step is wanted next, so that the reader's window keeps ahead of it. */
+  void nowAt(long step) {
+    if (step >= 0 && Math.abs(step - windowAt) >= WINDOW_STRIDE) {
+      windowAt = step;
+      feed.prefetchFrom(step);
+    }
   }
 
   /** The table of a step's region. */

@@ -1,2 +1,65 @@
-/** The node daemon. */
+/**
+ * The node daemon: follows streams, fetches what the node's ranks need of each step straight into
+ * shared memory, and publishes it there. Start at {@link io.batchweave.bridge.daemon.Daemon}, its
+ * settings are {@link io.batchweave.bridge.daemon.DaemonContext}, {@code serve} is {@link
+ * io.batchweave.bridge.daemon.DaemonMain}.
+ *
+ * <pre>
+ *                          one agent thread                          other threads
+ *   ┌──────────────────────────────────────────────────────────┐
+ *   │ DaemonAgent ── HandshakeServer   Hello, Welcome, Refused  │      MachineAgent: the log
+ *   │     │                                                     │      stores: range requests
+ *   │     ├── RingAgent  one per ring ── RingMachine (decides)  │      checking: CRC32C, 2 threads
+ *   │     │      ├── ReaderTap        a rank's reader file      │      background: opens streams
+ *   │     │      ├── GenerationFile   a control file            │      metrics: HTTP
+ *   │     │      ├── StepSource ── StepFeed   what steps are    │
+ *   │     │      └── RingFetches                                │
+ *   │     └── Fetcher   range requests of all rings             │
+ *   └──────────────────────────────────────────────────────────┘
+ * </pre>
+ *
+ * <p><b>Decisions</b> are the {@link io.batchweave.bridge.ring.RingMachine}'s; this package carries
+ * them out and brings it what happens. The shared bytes and who may write them when are in {@code
+ * native-include/README.md}, attaching is the package page of {@code bridge.handshake}.
+ *
+ * <p><b>A session gets one ring.</b> Ranks of the same (stream, group, session) share it. A newer
+ * session of a group takes over the ring of the older one, whose ranks are refused from then on
+ * (SUPERSEDED). Otherwise a ring without live ranks is taken; when there is none, NO_RING.
+ *
+ * <p><b>A step</b>: looked up without waiting, planned (adjacent slices are one request), offered
+ * to the machine with its size, fetched to the place the machine gives it, each slice read back
+ * through the mapping and compared with the manifest's checksum, its table written, then published.
+ * Wrong bytes are fetched again at once, {@code --fetch-attempts} times; passing trouble is tried
+ * for ever and shown in the status that ranks quote; refusals and damage that stays fail the step.
+ * The heap used per fetch does not depend on the size of the slices.
+ *
+ * <p><b>What may be written</b>: nothing is published or freed while a request that may write there
+ * is unfinished. Cancelled requests are waited for.
+ *
+ * <p><b>Start</b>: take {@code daemon.lock} (else exit: one daemon per directory), close and remove
+ * the generations, rings and reader files that no lock protects, saying how many bytes that was,
+ * allocate the rings, start the driver, write {@code daemon.json}. <b>End</b>: ranks are told by
+ * CLOSED(SHUTDOWN), requests are waited for, everything but the lock file is removed.
+ *
+ * <p><b>{@code daemon.json}</b>, replaced by rename, one object:
+ *
+ * <table>
+ * <caption>daemon.json</caption>
+ * <tr><td>format</td><td>1</td></tr>
+ * <tr><td>abi</td><td>version of the shared-memory ABI; a client of another one does not attach</td></tr>
+ * <tr><td>aeron</td><td>version of Aeron</td></tr>
+ * <tr><td>aeronDirectory</td><td>relative to the daemon directory</td></tr>
+ * <tr><td>helloStreamId</td><td>Aeron stream of Hello</td></tr>
+ * <tr><td>pid, pageSizeBytes, hold</td><td>numbers; the pid is for people</td></tr>
+ * <tr><td>streams</td><td>list of {url}, as to be named in Hello</td></tr>
+ * <tr><td>rings</td><td>list of {ring, dataFile, sizeBytes}</td></tr>
+ * <tr><td>metrics</td><td>URL of the Prometheus metrics, on the loopback address</td></tr>
+ * </table>
+ *
+ * <p>May depend on everything above it: {@code bridge.memory}, {@code bridge.ring}, {@code
+ * bridge.handshake} and the core; not on {@code bridge.rank}.
+ */
+@NullMarked
 package io.batchweave.bridge.daemon;
+
+import org.jspecify.annotations.NullMarked;

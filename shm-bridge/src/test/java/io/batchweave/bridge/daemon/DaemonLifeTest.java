@@ -15,6 +15,8 @@ import io.batchweave.bridge.rank.StepLease;
 import io.batchweave.format.Grid;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -124,6 +126,51 @@ class DaemonLifeTest extends DaemonFixture {
     BatchWeaveException wrong = assertThrows(BatchWeaveException.class, context::conclude);
     assertEquals(Kind.CONFIG, wrong.kind());
     assertTrue(String.valueOf(wrong.getMessage()).contains(flag), wrong.getMessage());
+  }
+
+  @Test
+  void shouldLeaveNothingBehindWhenTheMetricsPortIsTaken() throws IOException {
+    try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      DaemonContext context = context().metricsPort(taken.getLocalPort());
+      BatchWeaveException wrong =
+          assertThrows(BatchWeaveException.class, () -> Daemon.launch(context));
+      assertEquals(Kind.CONFIG, wrong.kind());
+      assertTrue(String.valueOf(wrong.getMessage()).contains("--metrics-port"));
+    }
+    Daemon.launch(context()).close();
+  }
+
+  /** A rank that dies before it says Hello leaves a file that only the daemon can find. */
+  @Test
+  void shouldRemoveReaderFilesThatNobodySpeaksFor() throws IOException {
+    try (Daemon daemon = Daemon.launch(context());
+        TestRank living = rank(alone(), 0)) {
+      living.beBorn();
+      Path dead = directory.resolve("0123456789abcdef0123456789abcdef.reader");
+      Files.write(dead, new byte[100]);
+      await("the dead one's file is gone", () -> !Files.exists(dead));
+      try (var files = Files.list(daemon.directory())) {
+        assertEquals(
+            1, files.filter(file -> file.toString().endsWith(".reader")).count(), "the living's");
+      }
+    }
+  }
+
+  @Test
+  void shouldNotFetchFurtherAheadThanToldTo() {
+    try (TestStream stream = new TestStream(url(), new Grid(1, 1), SLICE_BYTES);
+        Daemon daemon = Daemon.launch(context().prefetchBytes(100_000))) {
+      stream.add(40);
+      try (TestRank rank = rank(alone(), 0).attach(SOON_NS)) {
+        await("prefetched", () -> metric(daemon, "batchweave_steps_published_total") >= 4);
+        TestRank.Take.Ready first = rank.step(SOON_NS);
+        assertTrue(metric(daemon, "batchweave_steps_published_total") <= 5);
+        rank.release(first);
+        for (long step = 1; step < 40; step++) {
+          rank.release(rank.step(SOON_NS));
+        }
+      }
+    }
   }
 
   @Test

@@ -24,6 +24,7 @@ import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.StoreOperation;
 import io.batchweave.store.Stores;
+import io.batchweave.store.s3proxy.LocalS3;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -348,28 +349,46 @@ class FetcherTest {
   /** U33: adjacent, unaligned parts written at the same time by 64 requests. */
   @Test
   void shouldWriteNoWrongByteWithAdjacentUnalignedRangesAtOnce() {
-    byte[] object = random(64 * 10_007);
-    upload(object);
-    for (int round = 0; round < 5; round++) {
+    fetchAdjacent(store, 5);
+  }
+
+  /** U33 by the client of the AWS runtime, which writes the file itself. */
+  @Test
+  void shouldWriteNoWrongByteWithAdjacentUnalignedRangesAtOnceFromS3() {
+    try (LocalS3 server = LocalS3.start(root.resolve("s3"))) {
+      server.createBucket("corpus");
+      try (ObjectStore s3 = Stores.open(server.url("corpus", "x"), server.environment())) {
+        fetchAdjacent(s3, 3);
+      }
+    }
+  }
+
+  private void fetchAdjacent(ObjectStore from, int rounds) {
+    int each = 10_007;
+    byte[] object = random(64 * each);
+    from.put(KEY, Payload.of(Bytes.copyOf(object))).join();
+    for (int round = 0; round < rounds; round++) {
       mapping.segment().fill((byte) 0);
       List<RegionPlan.Part> parts = new ArrayList<>();
       for (int i = 0; i < 64; i++) {
-        int from = i * 10_007;
+        int start = i * each;
         parts.add(
             new RegionPlan.Part(
                 new SlicePlan.Range(
-                    new ByteRange(from, 10_007),
-                    List.of(slice(i, object, from, from + 10_007, from))),
-                from));
+                    new ByteRange(start, each),
+                    List.of(slice(i, object, start, start + each, start))),
+                start));
       }
       Outcome outcome = new Outcome();
-      region(store, new RegionPlan(1, KEY, parts, object.length), 13, outcome);
+      region(from, new RegionPlan(1, KEY, parts, object.length), 13, outcome);
       run(() -> !outcome.said.isEmpty());
       assertEquals("fetched ", outcome.said, outcome.failure.text());
       assertEquals(
           -1, mapping.segment().asSlice(13, object.length).mismatch(MemorySegment.ofArray(object)));
+      assertEquals(0, mapping.segment().get(ValueLayout.JAVA_BYTE, 12));
+      assertEquals(0, mapping.segment().get(ValueLayout.JAVA_BYTE, 13L + object.length));
     }
     assertEquals(0, metrics.checksumFailures.sum());
-    assertEquals(5 * 64, metrics.fetches.sum());
+    assertEquals(rounds * 64L, metrics.fetches.sum());
   }
 }

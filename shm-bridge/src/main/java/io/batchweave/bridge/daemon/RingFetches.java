@@ -1,0 +1,143 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.bridge.daemon.StepSource.Answer.End;
+import io.batchweave.bridge.daemon.StepSource.Answer.Known;
+import io.batchweave.bridge.daemon.StepSource.Answer.Later;
+import io.batchweave.bridge.daemon.StepSource.Answer.Never;
+import io.batchweave.bridge.ring.FailReason;
+import io.batchweave.bridge.ring.FetchOutcome;
+import io.batchweave.bridge.ring.RingCommand;
+import io.batchweave.bridge.ring.RingMachine;
+import io.batchweave.bridge.ring.StepRegion;
+import io.batchweave.bridge.ring.TableDescriptor;
+import io.batchweave.store.ObjectStore;
+import java.util.ArrayList;
+import java.util.List;
+import org.agrona.collections.Long2ObjectHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** The fetches of one ring: starts what the machine asks for, tells it how each one ended. */
+final class RingFetches {
+  private final Fetcher fetcher;
+  private final RingFiles.DataFile data;
+  private final RingMachine machine;
+  private final Runnable afterEnd;
+  private final Long2ObjectHashMap<RegionFetch> running = new Long2ObjectHashMap<>();
+  private final List<RingCommand.Fetch> unplanned = new ArrayList<>();
+
+  /**
+   * Creates it.
+   *
+   * @param fetcher reads the bytes
+   * @param data where they go
+   * @param machine told how each fetch ended
+   * @param afterEnd called after that
+   */
+  RingFetches(Fetcher fetcher, RingFiles.DataFile data, RingMachine machine, Runnable afterEnd) {
+    this.fetcher = fetcher;
+    this.data = data;
+    this.machine = machine;
+    this.afterEnd = afterEnd;
+  }
+
+  /** Starts one, now or, while its step is not described yet, in a later duty cycle. */
+  void start(RingCommand.Fetch command, @Nullable StepSource steps, @Nullable ObjectStore store) {
+    if (steps == null || store == null || !tryStart(command, steps, store)) {
+      unplanned.add(command);
+    }
+  }
+
+  /** Starts what could not be started before. */
+  int startWaiting(@Nullable StepSource steps, @Nullable ObjectStore store) {
+    if (steps == null || store == null || unplanned.isEmpty()) {
+      return 0;
+    }
+    int before = unplanned.size();
+    unplanned.removeIf(command -> tryStart(command, steps, store));
+    return before - unplanned.size();
+  }
+
+  private boolean tryStart(RingCommand.Fetch command, StepSource steps, ObjectStore store) {
+    StepRegion region = command.region();
+    steps.coordinates(machine.coordinates());
+    switch (steps.lookup(region.step())) {
+      case Later later -> {
+        return false;
+      }
+      case End end ->
+          machine.onFetchFinished(
+              command.fetchId(), FetchOutcome.FAILED, FailReason.CORRUPT, "the step is gone");
+      case Never never ->
+          machine.onFetchFinished(
+              command.fetchId(), FetchOutcome.FAILED, never.reason(), never.text());
+      case Known known -> {
+        RegionFetch fetch =
+            new RegionFetch(
+                store,
+                known.plan(),
+                new RegionFetch.Target(data.path(), data.mapping(), region.offset()),
+                command.mode(),
+                new FetchEnd(command.fetchId(), region));
+        running.put(command.fetchId(), fetch);
+        fetcher.start(fetch);
+      }
+    }
+    return true;
+  }
+
+  /** Asks one to give up; the machine is told when nothing writes any more. */
+  void cancel(long fetchId) {
+    RegionFetch fetch = running.get(fetchId);
+    if (fetch != null) {
+      fetcher.cancel(fetch);
+    } else if (unplanned.removeIf(command -> command.fetchId() == fetchId)) {
+      machine.onFetchFinished(fetchId, FetchOutcome.CANCELLED, null, "");
+    }
+  }
+
+  /** What keeps one of them from succeeding; empty if nothing does. */
+  String trouble() {
+    for (RegionFetch fetch : running.values()) {
+      if (!fetch.trouble().isEmpty()) {
+        return fetch.trouble();
+      }
+    }
+    return "";
+  }
+
+  /** Tells the machine how a fetch ended. */
+  private final class FetchEnd implements RegionFetch.Listener {
+    private final long fetchId;
+    private final StepRegion region;
+
+    FetchEnd(long fetchId, StepRegion region) {
+      this.fetchId = fetchId;
+      this.region = region;
+    }
+
+    @Override
+    public void onFetched(RegionFetch fetch) {
+      TableDescriptor.write(
+          data.mapping().segment().asSlice(region.offset(), region.lengthBytes()),
+          region.step(),
+          StepSource.table(fetch.plan()));
+      end(FetchOutcome.COMPLETE, null, "");
+    }
+
+    @Override
+    public void onFailed(RegionFetch fetch, FetchFailure failure) {
+      end(FetchOutcome.FAILED, failure.reason(), failure.text());
+    }
+
+    @Override
+    public void onStopped(RegionFetch fetch) {
+      end(FetchOutcome.CANCELLED, null, "");
+    }
+
+    private void end(FetchOutcome outcome, @Nullable FailReason reason, String text) {
+      running.remove(fetchId);
+      machine.onFetchFinished(fetchId, outcome, reason, text);
+      afterEnd.run();
+    }
+  }
+}
