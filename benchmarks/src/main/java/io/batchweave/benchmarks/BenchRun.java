@@ -1,0 +1,38 @@
+package io.batchweave.benchmarks;
+
+import java.io.PrintStream;
+
+/**
+ * How a bar is to be measured, and where it says how far it is.
+ *
+ * @param pace how long to take
+ * @param out progress and tables
+ */
+public record BenchRun(Pace pace, PrintStream out) {
+  /** How much time a figure gets. */
+  public enum Pace {
+    /** Enough to see that it works and about where it stands. */
+    QUICK,
+    /** Enough for an interval that means something. */
+    FULL
+  }
+
+  /**
+   * Rounds for a pace.
+   *
+   * @param full at full pace; a quick run takes a fifth, but at least three
+   */
+  public int rounds(int full) {
+    return pace == Pace.FULL ? full : Math.max(3, full / 5);
+  }
+
+  /**
+   * Prints a line.
+   *
+   * @param line without its end
+   */
+  public void say(String line) {
+    out.println(line);
+    out.flush();
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * Is it fast, why, and what is the limit? Start at {@link io.batchweave.benchmarks.Bench}, which
+ * {@code ./batchweave bench} runs.
+ *
+ * <p>A {@link io.batchweave.benchmarks.Bar} is a named figure with a ceiling that is measured in
+ * the same run, and usually a goal. There are two kinds:
+ *
+ * <ul>
+ *   <li>programs of their own, which need servers and processes: {@code store-to-ring}, {@code
+ *       heap-per-fetch};
+ *   <li>classes of JMH, run in a JVM of their own by {@link io.batchweave.benchmarks.JmhBar}; each
+ *       states its question and its ceiling.
+ * </ul>
+ *
+ * <p>Ratios come first: a ceiling is measured interleaved with what it bounds, so that what the
+ * machine does meanwhile falls on both. Intervals are 95 % bootstrap intervals of the median.
+ *
+ * <p>May depend on everything; nothing depends on it. What has to see package-private parts of the
+ * daemon or the rank lies in packages of their names here, on the class path beside them. {@code
+ * RESULTS.md} of the module has the last full run and what it means.
+ */
+package io.batchweave.benchmarks;
