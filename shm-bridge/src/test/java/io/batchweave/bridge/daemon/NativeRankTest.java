@@ -141,7 +141,7 @@ class NativeRankTest {
       byte[] slice = stream.slice(step, dp, 0);
       CRC32C crc = new CRC32C();
       crc.update(slice);
-      expected.add("step=%d bytes=%d crc32c=%08x".formatted(step, slice.length, crc.getValue()));
+      expected.add(line(step, slice.length, crc.getValue()));
     }
     return expected;
   }
@@ -229,6 +229,36 @@ class NativeRankTest {
       assertEquals(expected(stream, 1, 0, 100), other.steps());
       assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
     }
+  }
+
+  /** Part of U34: a job of one rank reads a stream cut for two, and three ranks are refused. */
+  @Test
+  void shouldReadNeighbouringSlicesWhenTheJobIsSmallerThanTheGrid() {
+    try (TestStream stream = stream(2);
+        Daemon daemon = launch()) {
+      stream.add(20);
+      stream.seal();
+      Rank refused = new Rank(Build.SANITIZED, Map.of(), "--rank", "0", "--world", "3");
+      assertEquals(1, refused.end(), () -> refused.lines().toString());
+      assertTrue(refused.lines().getLast().contains("GRID_MISMATCH"), refused.lines().toString());
+      Rank rank = new Rank(Build.SANITIZED, Map.of(), "--session", "run-1");
+      assertEquals(0, rank.end(), () -> rank.lines().toString());
+      List<String> expected = new ArrayList<>();
+      for (long step = 0; step < 20; step++) {
+        byte[] first = stream.slice(step, 0, 0);
+        byte[] second = stream.slice(step, 1, 0);
+        CRC32C crc = new CRC32C();
+        crc.update(first);
+        crc.update(second);
+        expected.add(line(step, first.length + second.length, crc.getValue()));
+      }
+      assertEquals(expected, rank.steps());
+      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+    }
+  }
+
+  private static String line(long step, int length, long crc) {
+    return "step=%d bytes=%d crc32c=%08x".formatted(step, length, crc);
   }
 
   /** U16 for C: a token written in C is Java's, and is resumed from. */
@@ -324,6 +354,44 @@ class NativeRankTest {
         assertEquals(0, outcome.status(), outcome.output());
       }
       assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+    }
+  }
+
+  /** U43 for C: after FAILED the same client tries the same step once more. */
+  @Test
+  void shouldTakeTheStepAtTheNextTryWhenItsObjectIsBack() throws IOException {
+    Path data = root.resolve("stream").resolve("data");
+    Path away = root.resolve("away");
+    try (TestStream stream = stream(1);
+        Daemon daemon = launch()) {
+      stream.add(1);
+      Files.move(data, away);
+      Path output = Files.createTempFile(root, "retry", ".out");
+      Path program = NativeProgram.compile("test/retry_failed.c", Build.SANITIZED);
+      Process process =
+          NativeProgram.start(
+              List.of(program.toString(), directory.toString(), url()), Map.of(), output);
+      try {
+        await(process, output, "failed reason=4 step=0");
+        Files.move(away, data);
+        process.outputWriter().append('\n').close();
+        assertTrue(process.waitFor(SOON_SECONDS, TimeUnit.SECONDS));
+        assertEquals(0, process.exitValue(), Files.readString(output));
+        assertTrue(Files.readString(output).contains("taken step=0"));
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      } finally {
+        process.destroyForcibly();
+      }
+      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+    }
+  }
+
+  private static void await(Process process, Path output, String text) throws IOException {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(SOON_SECONDS);
+    while (!Files.readString(output).contains(text)) {
+      String said = Files.readString(output);
+      assertTrue(System.nanoTime() < deadline && process.isAlive(), said);
     }
   }
 
