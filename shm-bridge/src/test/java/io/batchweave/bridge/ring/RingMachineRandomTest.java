@@ -80,7 +80,7 @@ class RingMachineRandomTest {
 
   private static void act(RingWorld world, boolean chaos) {
     Rank rank = world.ranks.get((int) world.below(world.ranks.size()));
-    switch ((int) world.below(chaos ? 34 : 30)) {
+    switch ((int) world.below(chaos ? 35 : 30)) {
       case 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 -> world.step(rank);
       case 13, 14, 15, 16 -> world.offer();
       case 17, 18, 19, 20, 21, 22 -> world.fetchMore(world.below(3) != 0);
@@ -104,6 +104,11 @@ class RingMachineRandomTest {
       case 32 -> {
         if (world.below(20) == 0) {
           relaunch(world);
+        }
+      }
+      case 33 -> {
+        if (world.below(4) == 0) {
+          world.attachAnew(rank);
         }
       }
       default -> world.step(rank);

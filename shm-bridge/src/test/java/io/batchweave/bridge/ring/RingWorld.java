@@ -456,6 +456,14 @@ final class RingWorld {
     rank.welcome = null;
   }
 
+  /** A rank attaches anew although nothing was closed: its client was made again. */
+  void attachAnew(Rank rank) {
+    File file = rank.file;
+    if (rank.alive && rank.attached && !rank.taking && file != null) {
+      reattach(rank, file, there(controls.get(file.attachedTo)));
+    }
+  }
+
   SessionKey newestSession() {
     return session(sessions);
   }
