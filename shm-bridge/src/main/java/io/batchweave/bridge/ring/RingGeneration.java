@@ -25,6 +25,9 @@ final class RingGeneration {
   /** Whom it serves; null once its places are not kept for anybody. */
   @Nullable SessionKey session;
 
+  /** The session that was served last, whatever became of it. */
+  private @Nullable SessionKey served;
+
   List<Coordinate> coordinates = List.of();
   long firstStep;
 
@@ -47,6 +50,7 @@ final class RingGeneration {
   RingGeneration copy() {
     RingGeneration copy = new RingGeneration(ring.copy(), descriptorCount, number);
     copy.session = session;
+    copy.served = served;
     copy.coordinates = coordinates;
     copy.firstStep = firstStep;
     copy.nextN = nextN;
@@ -58,6 +62,7 @@ final class RingGeneration {
   }
 
   void hash(StateHash hash) {
+    hash.add(Objects.hashCode(served));
     ring.hash(hash);
     hash.add(number).add(Objects.hashCode(session)).add(coordinates.hashCode());
     hash.add(firstStep)
@@ -143,6 +148,7 @@ final class RingGeneration {
    * @return the regions that are kept, under their new n
    */
   List<Item> begin(SessionKey forSession, long first, List<Coordinate> union, boolean keep) {
+    served = forSession;
     long keptFrom = keep ? nOf(first) : Long.MAX_VALUE;
     if (!keep) {
       ring.restartInLargestGap();
@@ -165,6 +171,11 @@ final class RingGeneration {
       }
     }
     return kept;
+  }
+
+  /** Whether this session has had a generation since another one had. */
+  boolean hasServed(@Nullable SessionKey asked) {
+    return asked != null && asked.equals(served);
   }
 
   /** Keeps no places any more. */

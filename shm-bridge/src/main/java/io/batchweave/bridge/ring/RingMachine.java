@@ -640,8 +640,7 @@ public final class RingMachine {
   private boolean isStranded() {
     return phase == Phase.OPEN
         && newest.ending == Ending.FAILED
-        && members.list().stream()
-            .allMatch(m -> m.lowest == RingMember.NO_N || m.lowest > newest.endingN);
+        && members.allBeyond(newest.endingN);
   }
 
   private void goIdle() {
@@ -672,9 +671,12 @@ public final class RingMachine {
     }
   }
 
+  /** Only a session's first generation waits for all: later some may have left for good. */
   private boolean allThere() {
     return !members.isEmpty()
-        && (startDue || members.size() >= members.list().getFirst().localReaders);
+        && (startDue
+            || newest.hasServed(session)
+            || members.size() >= members.list().getFirst().localReaders);
   }
 
   /** The gap a step needs; one too large for the whole ring is told as FAILED, not as held. */

@@ -202,6 +202,12 @@ final class RingMembers implements Iterable<RingMember> {
             + "; release them, end those processes, or serve with more --memory");
   }
 
+  /** Whether nobody is left at or before n. */
+  boolean allBeyond(long n) {
+    return members.stream()
+        .allMatch(member -> member.lowest == RingMember.NO_N || member.lowest > n);
+  }
+
   /** Whether a Hello names this session but differs from its ranks in what all must agree on. */
   boolean disagree(@Nullable SessionKey session, ReaderHello hello) {
     if (session == null

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -125,6 +126,30 @@ class DaemonTest extends DaemonFixture {
   private long mappingsOf(String name) throws IOException {
     try (Stream<String> maps = Files.lines(Path.of("/proc/self/maps"))) {
       return maps.filter(line -> line.endsWith(directory.resolve(name).toString())).count();
+    }
+  }
+
+  /**
+   * A rank that was killed near the end comes back when the others have finished and gone: it waits
+   * for none of them. (The context would have it wait for a minute.)
+   */
+  @Test
+  void shouldServeARankThatComesBackToItsSessionAfterTheOthersLeft() throws Exception {
+    try (TestStream stream = new TestStream(url(), new Grid(2, 1), SLICE_BYTES);
+        Daemon daemon =
+            Daemon.launch(context().localReadersTimeoutNs(TimeUnit.MINUTES.toNanos(1)));
+        ExecutorService threads = Executors.newFixedThreadPool(2)) {
+      stream.add(6);
+      stream.seal();
+      Future<Long> first = reads(threads, stream, of(0, 2, 2), 6);
+      Future<Long> second = reads(threads, stream, of(1, 2, 2), 6);
+      first.get();
+      second.get();
+      try (RankClient back = client(of(0, 2, 2), 4)) {
+        StepLease lease = back.next(SOON_NS);
+        assertEquals(4, lease == null ? -1 : lease.step());
+      }
+      assertEquals(2, metric(daemon, "batchweave_generations_total"));
     }
   }
 
