@@ -135,6 +135,15 @@ class NativeRankTest {
     return new TestStream(url(), new Grid(dp, 1), SLICE_BYTES);
   }
 
+  /** Counters are shown a moment after what they count. */
+  private static void awaitMetric(Daemon daemon, String text) {
+    long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(SOON_SECONDS);
+    while (!daemon.metrics().contains(text)) {
+      assertTrue(System.nanoTime() < deadline, daemon::metrics);
+      Thread.onSpinWait();
+    }
+  }
+
   private static List<String> expected(TestStream stream, int dp, long from, long to) {
     List<String> expected = new ArrayList<>();
     for (long step = from; step < to; step++) {
@@ -160,7 +169,7 @@ class NativeRankTest {
       assertEquals(expected(stream, 0, 0, 100), first.steps());
       assertEquals(expected(stream, 1, 0, 100), second.steps());
       assertEquals("end", first.lines().getLast());
-      assertTrue(daemon.metrics().contains("batchweave_steps_published_total 100"));
+      awaitMetric(daemon, "batchweave_steps_published_total 100");
     }
   }
 
@@ -227,7 +236,7 @@ class NativeRankTest {
       assertEquals(0, other.end(), () -> other.lines().toString());
       assertEquals(expected(stream, 0, next, 100), back.steps());
       assertEquals(expected(stream, 1, 0, 100), other.steps());
-      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+      awaitMetric(daemon, "batchweave_steps_published_total");
     }
   }
 
@@ -253,7 +262,7 @@ class NativeRankTest {
         expected.add(line(step, first.length + second.length, crc.getValue()));
       }
       assertEquals(expected, rank.steps());
-      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+      awaitMetric(daemon, "batchweave_steps_published_total");
     }
   }
 
@@ -285,7 +294,7 @@ class NativeRankTest {
               "run-1");
       assertEquals(0, second.end(), () -> second.lines().toString());
       assertEquals(expected(stream, 0, 12, 22), second.steps());
-      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+      awaitMetric(daemon, "batchweave_steps_published_total");
     }
   }
 
@@ -300,7 +309,7 @@ class NativeRankTest {
       try (Daemon daemon = launch()) {
         rank = new Rank(Build.SANITIZED, Map.of());
         rank.awaitSteps(20);
-        assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+        awaitMetric(daemon, "batchweave_steps_published_total");
       }
       try (Daemon daemon = launch()) {
         stream.add(20);
@@ -308,7 +317,7 @@ class NativeRankTest {
         assertEquals(0, rank.end(), () -> rank.lines().toString());
         assertEquals(expected(stream, 0, 0, 40), rank.steps());
         assertTrue(rank.lines().stream().anyMatch(line -> line.contains("attached again")));
-        assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+        awaitMetric(daemon, "batchweave_steps_published_total");
       }
     }
   }
@@ -327,7 +336,7 @@ class NativeRankTest {
       }
       names.removeIf(name -> !name.endsWith(".reader"));
       assertEquals(Set.of(), names);
-      assertTrue(daemon.metrics().contains("batchweave_steps_published_total 5"));
+      awaitMetric(daemon, "batchweave_steps_published_total 5");
     }
   }
 
@@ -340,7 +349,7 @@ class NativeRankTest {
       NativeProgram.Outcome outcome = rounds(Build.C, 200, 1).get(0);
       assertEquals(0, outcome.status(), outcome.output());
       assertTrue(outcome.output().startsWith("p50="), outcome.output());
-      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+      awaitMetric(daemon, "batchweave_steps_published_total");
     }
   }
 
@@ -353,7 +362,7 @@ class NativeRankTest {
       for (NativeProgram.Outcome outcome : rounds(Build.C, 1, 16)) {
         assertEquals(0, outcome.status(), outcome.output());
       }
-      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+      awaitMetric(daemon, "batchweave_steps_published_total");
     }
   }
 
@@ -383,7 +392,7 @@ class NativeRankTest {
       } finally {
         process.destroyForcibly();
       }
-      assertTrue(daemon.metrics().contains("batchweave_steps_published_total"));
+      awaitMetric(daemon, "batchweave_steps_published_total");
     }
   }
 
