@@ -36,6 +36,7 @@ import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,7 +63,12 @@ final class RingAgent implements AutoCloseable {
   private final Bits bits;
   private final BiConsumer<Hello, Answer> answers;
   private final ArrayDeque<RingCommand> commands = new ArrayDeque<>();
+  private final Consumer<RingCommand> addCommand = commands::add;
   private final Map<Id128, ReaderTap> readers = new HashMap<>();
+
+  /** The same, to be gone through in every duty cycle without garbage. */
+  private List<ReaderTap> taps = List.of();
+
   private final Map<Id128, Waiting> waiting = new HashMap<>();
   private final Map<Long, GenerationFile> generations = new HashMap<>();
   private final RingFetches fetches;
@@ -172,6 +178,7 @@ final class RingAgent implements AutoCloseable {
             RefusalCode.READER_FILE, "no such reader file here: file=" + hello.readerFile());
       }
       readers.put(id, tap);
+      taps = List.copyOf(readers.values());
     }
     ReaderTap tap = readers.get(id);
     if (tap == null || !tap.isLocked()) {
@@ -264,6 +271,7 @@ final class RingAgent implements AutoCloseable {
     waiting.remove(id);
     ReaderTap tap = readers.remove(id);
     if (tap != null) {
+      taps = List.copyOf(readers.values());
       tap.close();
     }
   }
@@ -292,7 +300,12 @@ final class RingAgent implements AutoCloseable {
     if (probe) {
       nextProbeNs = now + PROBE_NS;
     }
-    for (ReaderTap tap : List.copyOf(readers.values())) {
+    List<ReaderTap> looked = taps;
+    for (int i = 0; i < looked.size(); i++) {
+      ReaderTap tap = looked.get(i);
+      if (readers.get(tap.id()) != tap) {
+        continue; // dropped a moment ago, with another one
+      }
       if (probe && !tap.isLocked()) {
         parts.metrics().readersLost.increment();
         gone(tap);
@@ -453,7 +466,7 @@ final class RingAgent implements AutoCloseable {
 
   private int execute() {
     int done = 0;
-    machine.drain(commands::add);
+    machine.drain(addCommand);
     for (RingCommand next = commands.peek(); next != null; next = commands.peek()) {
       try {
         execute(next);
@@ -468,7 +481,7 @@ final class RingAgent implements AutoCloseable {
       }
       commands.remove();
       done++;
-      machine.drain(commands::add);
+      machine.drain(addCommand);
     }
     return done;
   }

@@ -8,6 +8,7 @@ import io.aeron.Subscription;
 import io.aeron.driver.MediaDriver;
 import io.aeron.driver.ThreadingMode;
 import io.aeron.exceptions.RegistrationException;
+import io.aeron.logbuffer.FragmentHandler;
 import io.aeron.logbuffer.FrameDescriptor;
 import io.aeron.logbuffer.Header;
 import io.batchweave.BatchWeaveException;
@@ -54,6 +55,7 @@ public final class HandshakeServer implements AutoCloseable {
   private final HandshakeCodec codec = new HandshakeCodec();
   private final ExpandableArrayBuffer message =
       new ExpandableArrayBuffer(HandshakeProtocol.MAX_MESSAGE_BYTES);
+  private final FragmentHandler onFragment = this::onFragment;
   private final List<PendingAnswer> answers = new ArrayList<>();
   private final MediaDriver driver;
   private final AgentInvoker driverInvoker;
@@ -182,7 +184,7 @@ public final class HandshakeServer implements AutoCloseable {
           Kind.RETRYABLE, "the daemon's own Aeron client was closed; start the daemon again");
     }
     int work = commandRing.check(clock.nanoTime());
-    work += hellos.poll(this::onFragment, FRAGMENTS_PER_POLL);
+    work += hellos.poll(onFragment, FRAGMENTS_PER_POLL);
     work += sendAnswers();
     // Both count their timers and heartbeats as work: without this no idle strategy ever sleeps.
     return work + Math.max(0, clientWork - 1) + Math.max(0, driverWork - 1);

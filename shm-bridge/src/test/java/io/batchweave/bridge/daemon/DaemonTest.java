@@ -75,7 +75,7 @@ class DaemonTest extends DaemonFixture {
         }
         assertNull(rank.next(SOON_NS));
       }
-      assertEquals(100, metric(daemon, "batchweave_steps_published_total"));
+      await("the count", () -> metric(daemon, "batchweave_steps_published_total") == 100);
       assertEquals(100, daemon.storeMeter(url()).of(StoreOperation.GET_INTO).requests());
     }
   }

@@ -1,5 +1,6 @@
 package io.batchweave.bridge.daemon;
 
+import io.batchweave.BatchWeaveException;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -9,13 +10,19 @@ final class ServeMain {
 
   /** Arguments: directory, stream, memory bytes. */
   public static void main(String[] arguments) {
-    System.exit(
-        DaemonMain.run(
-            new DaemonContext()
-                .directory(Path.of(arguments[0]))
-                .streams(List.of(arguments[1]))
-                .memoryBytes(Long.parseLong(arguments[2]))
-                .reserveBytes(0)
-                .lines(System.out::println)));
+    DaemonContext context =
+        new DaemonContext()
+            .directory(Path.of(arguments[0]))
+            .streams(List.of(arguments[1]))
+            .memoryBytes(Long.parseLong(arguments[2]))
+            .reserveBytes(0)
+            .lines(System.out::println);
+    int code = DaemonMain.FAILED;
+    try {
+      code = DaemonMain.run(context);
+    } catch (BatchWeaveException refused) {
+      System.out.println(refused.getMessage());
+    }
+    System.exit(code);
   }
 }
