@@ -63,7 +63,7 @@ public record PythonRanks(Kind kind, String command, Path modulePath, String why
         found.stream().filter(Interpreter::torch).findFirst().orElse(found.getFirst());
     String problem;
     try {
-      problem = compile(root, modulePath, best.include());
+      problem = compile(root, modulePath, best.include(), environment.getOrDefault("CC", "cc"));
     } catch (IOException e) {
       problem = String.valueOf(e.getMessage());
     }
@@ -125,7 +125,8 @@ public record PythonRanks(Kind kind, String command, Path modulePath, String why
   }
 
   /** Compiles into the module path; returns what went wrong in one line, empty if nothing did. */
-  private static String compile(Path root, Path modulePath, Path include) throws IOException {
+  private static String compile(Path root, Path modulePath, Path include, String compiler)
+      throws IOException {
     if (Files.notExists(include.resolve("Python.h"))) {
       return "no Python.h in " + include + " (install python3-dev)";
     }
@@ -137,7 +138,8 @@ public record PythonRanks(Kind kind, String command, Path modulePath, String why
             source, module.resolve(source.getFileName()), StandardCopyOption.REPLACE_EXISTING);
       }
     }
-    List<String> command = new ArrayList<>(List.of("cc", "-std=c11", "-O2", "-fPIC", "-shared"));
+    List<String> command =
+        new ArrayList<>(List.of(compiler, "-std=c11", "-O2", "-fPIC", "-shared"));
     command.addAll(List.of("-D_GNU_SOURCE", "-DPy_LIMITED_API=0x030B0000", "-fvisibility=hidden"));
     command.add("-I" + include);
     command.add("-I" + root.resolve("native-include"));
@@ -149,7 +151,7 @@ public record PythonRanks(Kind kind, String command, Path modulePath, String why
     try {
       process = new ProcessBuilder(command).redirectErrorStream(true).start();
     } catch (IOException e) {
-      return "no C compiler (install gcc)";
+      return "no C compiler: " + compiler + " (install gcc, or set CC)";
     }
     String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
     try {

@@ -9,11 +9,15 @@ import io.batchweave.format.ObjectNames;
 import io.batchweave.format.StreamCodec;
 import io.batchweave.format.StreamDescriptor;
 import io.batchweave.store.s3proxy.LocalS3;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.UUID;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -212,5 +216,66 @@ class CommandLineTest {
         "needed",
         "available",
         "--memory");
+  }
+
+  private int runWithInput(String input, String... args) {
+    InputStream before = System.in;
+    System.setIn(new ByteArrayInputStream(input.getBytes(StandardCharsets.UTF_8)));
+    try {
+      return run(args);
+    } finally {
+      System.setIn(before);
+    }
+  }
+
+  /** The smallest safetensors file: no tensors. */
+  private Path slice(String name) throws IOException {
+    byte[] file = new byte[Long.BYTES + 2];
+    file[0] = 2;
+    file[Long.BYTES] = '{';
+    file[Long.BYTES + 1] = '}';
+    return Files.write(directory.resolve(name), file);
+  }
+
+  @Test
+  void shouldCommitLinesOfJsonAndTellTheNextRunWhereToGoOn() throws IOException {
+    initStream();
+    String line =
+        "{\"slices\":[\""
+            + slice("a.safetensors")
+            + "\",\""
+            + slice("b.safetensors")
+            + "\"],\"state\":{\"at\":7},\"samples\":[1,2],\"origin\":\"here\"}\n";
+    assertEquals(0, runWithInput(line + line, "produce", url, "--producer", "p1"), err::toString);
+    assertEquals(
+        List.of(
+            "{\"nextSeq\":1,\"state\":null}", "{\"seq\":1,\"step\":0}", "{\"seq\":2,\"step\":1}"),
+        out.toString().lines().toList());
+    assertEquals(0, runWithInput("", "produce", url, "--producer", "p1"), err::toString);
+    assertEquals("{\"nextSeq\":3,\"state\":{\"at\":7}}", out.toString().strip());
+    assertEquals(0, run("inspect", url, "1"));
+    assertTrue(out.toString().contains("here"), out::toString);
+  }
+
+  @Test
+  void shouldNameTheLineOfABadBatchAndCommitNothingOfIt() throws IOException {
+    initStream();
+    Path good = slice("a.safetensors");
+    Path bad = file("b.safetensors", "no safetensors");
+    for (String line :
+        List.of(
+            "nonsense",
+            "{\"slices\":[\"" + good + "\"]}",
+            "{\"slices\":[\"" + good + "\",\"" + bad + "\"]}",
+            "{\"slices\":[\"" + good + "\",\"" + directory + "/absent\"]}",
+            "{\"slices\":[\"" + good + "\",\"" + good + "\"],\"samples\":-1}",
+            "{\"slices\":[\"" + good + "\",\"" + good + "\"],\"sates\":1}")) {
+      int code = runWithInput(line + "\n", "produce", url, "--producer", "p1");
+      assertTrue(code != 0, line);
+      assertTrue(err.toString().contains("line 1"), () -> line + ": " + err);
+      assertEquals(1, err.toString().lines().count(), err::toString);
+    }
+    assertEquals(0, run("inspect", url));
+    assertTrue(out.toString().contains("steps      0"), out::toString);
   }
 }
