@@ -1,5 +1,7 @@
 package io.batchweave.benchmarks;
 
+import io.batchweave.bridge.daemon.Crc32cBenchmark;
+import io.batchweave.bridge.daemon.HandoffBenchmark;
 import io.batchweave.bridge.daemon.HeapPerFetch;
 import io.batchweave.bridge.daemon.StoreToRing;
 import java.util.ArrayList;
@@ -37,6 +39,11 @@ public final class Bench {
     List<Bar> bars = new ArrayList<>();
     bars.add(new StoreToRing());
     bars.add(new HeapPerFetch());
+    bars.add(HandoffBenchmark.bar());
+    bars.add(Crc32cBenchmark.bar());
+    bars.add(FoldBenchmark.bar());
+    bars.add(CodecBenchmark.bar());
+    bars.add(SafetensorsBenchmark.bar());
     return bars;
   }
 

@@ -1,5 +1,6 @@
 package io.batchweave.bridge.daemon;
 
+import io.batchweave.benchmarks.DirectoryTree;
 import io.batchweave.benchmarks.LoopbackS3;
 import io.batchweave.bridge.memory.Headroom;
 import io.batchweave.bridge.memory.NativeMemory;
@@ -17,12 +18,8 @@ import io.batchweave.store.Payload;
 import io.batchweave.store.Stores;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
-import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -112,7 +109,8 @@ final class FetchRig implements AutoCloseable {
               new Fetcher(
                   new Fetcher.Settings(FETCHES, ATTEMPTS, DaemonContext.OnCorrupt.FAIL, 1),
                   CLOCK,
-                  new DaemonMetrics()));
+                  new DaemonMetrics(),
+                  doorbell::wake));
     } catch (IOException | RuntimeException | Error e) {
       close();
       throw e;
@@ -126,7 +124,7 @@ final class FetchRig implements AutoCloseable {
 
   private Path ownDirectory(Path parent) throws IOException {
     Path directory = Files.createTempDirectory(parent, "batchweave-bench-");
-    owned.push(() -> deleteTree(directory));
+    owned.push(() -> DirectoryTree.delete(directory));
     return directory;
   }
 
@@ -236,30 +234,6 @@ final class FetchRig implements AutoCloseable {
       } catch (Exception e) {
         throw new IllegalStateException("the rig cannot be taken down", e);
       }
-    }
-  }
-
-  private static void deleteTree(Path directory) {
-    try {
-      Files.walkFileTree(
-          directory,
-          new SimpleFileVisitor<Path>() {
-            @Override
-            public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
-                throws IOException {
-              Files.delete(file);
-              return FileVisitResult.CONTINUE;
-            }
-
-            @Override
-            public FileVisitResult postVisitDirectory(Path visited, java.io.IOException failed)
-                throws IOException {
-              Files.delete(visited);
-              return FileVisitResult.CONTINUE;
-            }
-          });
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 }

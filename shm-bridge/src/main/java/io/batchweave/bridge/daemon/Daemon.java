@@ -54,7 +54,7 @@ public final class Daemon implements AutoCloseable {
       }
       DoorbellIdleStrategy doorbell =
           own(new DoorbellIdleStrategy(context.memory(), directory.file(RingAbi.DOORBELL_NAME)));
-      parts = own(new DaemonParts(context, directory, WINDOW_STEPS));
+      parts = own(new DaemonParts(context, directory, WINDOW_STEPS, doorbell::wake));
       sources.forEach(this::describe);
       DaemonAgent agent = new DaemonAgent(parts, sources, rings, doorbell);
       AgentRunner runner =

@@ -16,7 +16,7 @@ final class DaemonParts implements AutoCloseable {
   private final ScheduledExecutorService background;
   private final int windowSteps;
 
-  DaemonParts(DaemonContext context, DaemonDirectory directory, int windowSteps) {
+  DaemonParts(DaemonContext context, DaemonDirectory directory, int windowSteps, Runnable wake) {
     this.context = context;
     this.directory = directory;
     this.windowSteps = windowSteps;
@@ -29,7 +29,8 @@ final class DaemonParts implements AutoCloseable {
                 context.onCorrupt(),
                 context.seed()),
             context.nanoClock(),
-            metrics);
+            metrics,
+            wake);
     this.followers = MachineAgent.start("batchweave-follow", context.nanoClock());
     ScheduledThreadPoolExecutor pool =
         new ScheduledThreadPoolExecutor(

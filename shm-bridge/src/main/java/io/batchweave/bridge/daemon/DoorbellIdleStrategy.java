@@ -13,8 +13,8 @@ import org.agrona.concurrent.IdleStrategy;
 
 /**
  * Sleeps on the doorbell, ever longer while nothing happens, up to 10 ms: a rank that releases a
- * step wakes the agent, Aeron cannot and is looked at when the sleep ends. Used by the agent's
- * thread.
+ * step and a fetch that ends wake the agent, Aeron cannot and is looked at when the sleep ends.
+ * Used by the agent's thread, except for {@link #wake}.
  */
 final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private static final int SPINS = 20;
@@ -23,6 +23,8 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
 
   private final Mapping doorbell;
   private final FutexWaiter waiter;
+  private final FutexWaiter waker; // of whoever holds its monitor
+  private boolean closed; // guarded by it too
   private int word;
   private int spins;
   private long sleepNs = MIN_SLEEP_NS;
@@ -35,6 +37,17 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
     }
     DoorbellDescriptor.writeHeader(doorbell.segment());
     waiter = memory.newWaiter();
+    waker = memory.newWaiter();
+  }
+
+  /** Rings the doorbell, from any thread: what was handed to the agent before this is seen. */
+  void wake() {
+    synchronized (waker) {
+      if (!closed) {
+        DoorbellDescriptor.ringRelease(doorbell.segment());
+        waker.wakeAll(doorbell.segment(), DoorbellDescriptor.WORD_OFFSET);
+      }
+    }
   }
 
   /** Call before the duty cycle looks at the acks. */
@@ -71,6 +84,10 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
 
   @Override
   public void close() {
+    synchronized (waker) {
+      closed = true;
+      waker.close();
+    }
     waiter.close();
     doorbell.close();
   }

@@ -50,6 +50,7 @@ final class Fetcher implements AutoCloseable {
   private final Settings settings;
   private final NanoClock clock;
   private final DaemonMetrics metrics;
+  private final Runnable wake;
   private final ManyToOneConcurrentLinkedQueue<Runnable> completions =
       new ManyToOneConcurrentLinkedQueue<>();
   private final ArrayDeque<PartFetch> waiting = new ArrayDeque<>();
@@ -61,11 +62,18 @@ final class Fetcher implements AutoCloseable {
   private final Bits bits;
   private int inFlight;
 
-  Fetcher(Settings settings, NanoClock clock, DaemonMetrics metrics) {
+  /**
+   * Creates one.
+   *
+   * @param wake wakes the agent's thread when there is something for {@link #doWork}; called on
+   *     other threads
+   */
+  Fetcher(Settings settings, NanoClock clock, DaemonMetrics metrics, Runnable wake) {
     this.settings = settings;
     this.clock = clock;
     this.bits = new Bits(settings.seed());
     this.metrics = metrics;
+    this.wake = wake;
   }
 
   /** Begins; the listener is told the end from {@link #doWork}. */
@@ -84,6 +92,12 @@ final class Fetcher implements AutoCloseable {
     fetch.cancel();
     stop(fetch);
     completions.add(() -> finishIfDone(fetch));
+  }
+
+  /** Brings something to the agent's thread, from another one. */
+  private void hand(Runnable completion) {
+    completions.add(completion);
+    wake.run();
   }
 
   /** Requests that may be writing. */
@@ -198,7 +212,7 @@ final class Fetcher implements AutoCloseable {
       } catch (RuntimeException | InternalError unreadable) {
         result = this::onNotKept;
       }
-      completions.add(result);
+      hand(result);
     }
 
     private void onKept() {
@@ -252,13 +266,13 @@ final class Fetcher implements AutoCloseable {
     /** On a thread of the store. */
     private void onAnswer(@Nullable Long written, @Nullable Throwable failed) {
       if (failed != null) {
-        completions.add(() -> onFailed(failed));
+        hand(() -> onFailed(failed));
         return;
       }
       try {
         checking.execute(() -> check(written == null ? 0 : written));
       } catch (RejectedExecutionException closing) {
-        completions.add(() -> onFailed(closing));
+        hand(() -> onFailed(closing));
       }
     }
 
@@ -276,7 +290,7 @@ final class Fetcher implements AutoCloseable {
         // An InternalError is how a mapping says that its file was cut short.
         result = () -> onFailed(unreadable);
       }
-      completions.add(result);
+      hand(result);
     }
 
     private String firstWrongSlice() {

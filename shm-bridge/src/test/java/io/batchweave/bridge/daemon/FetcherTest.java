@@ -108,7 +108,7 @@ class FetcherTest {
   }
 
   private Fetcher newFetcher(OnCorrupt onCorrupt) {
-    return new Fetcher(new Fetcher.Settings(64, ATTEMPTS, onCorrupt, 1), CLOCK, metrics);
+    return new Fetcher(new Fetcher.Settings(64, ATTEMPTS, onCorrupt, 1), CLOCK, metrics, () -> {});
   }
 
   private static byte[] random(int length) {
