@@ -8,6 +8,7 @@ import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
 import io.batchweave.format.ObjectNames;
+import io.batchweave.simulate.ModelStore;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -7,10 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.log.Bits;
-import io.batchweave.log.ModelStore.Answer;
-import io.batchweave.log.ModelStore.Effect;
-import io.batchweave.log.ModelStore.Fate;
-import io.batchweave.log.ModelStore.Fates;
+import io.batchweave.simulate.ModelStore.Answer;
+import io.batchweave.simulate.ModelStore.Effect;
+import io.batchweave.simulate.ModelStore.Fate;
+import io.batchweave.simulate.ModelStore.Fates;
 import io.batchweave.produce.ProducerMachine.Phase;
 import io.batchweave.produce.ProducerModel.Incarnation;
 import io.batchweave.store.StoreRequest;

@@ -19,7 +19,7 @@ import io.batchweave.log.BlockOutcome;
 import io.batchweave.log.Fold;
 import io.batchweave.log.FoldOutcome;
 import io.batchweave.log.FollowPolicy;
-import io.batchweave.log.ModelStore;
+import io.batchweave.simulate.ModelStore;
 import io.batchweave.log.ProducerState;
 import io.batchweave.log.State;
 import io.batchweave.store.StoreRequest;

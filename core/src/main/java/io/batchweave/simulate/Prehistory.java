@@ -1,0 +1,215 @@
+package io.batchweave.simulate;
+
+import io.batchweave.Bytes;
+import io.batchweave.format.Block;
+import io.batchweave.format.DataObject;
+import io.batchweave.format.Envelope;
+import io.batchweave.format.ManifestCodec;
+import io.batchweave.format.ManifestVersion;
+import io.batchweave.format.ObjectNames;
+import io.batchweave.format.SegmentCodec;
+import io.batchweave.format.SegmentRecord;
+import io.batchweave.format.SnapshotCodec;
+import io.batchweave.format.SourceState;
+import io.batchweave.format.StreamCodec;
+import io.batchweave.format.StreamDescriptor;
+import io.batchweave.format.TgbEntry;
+import io.batchweave.format.VersionHeader;
+import io.batchweave.log.Bits;
+import io.batchweave.log.Fold;
+import io.batchweave.log.State;
+import io.batchweave.produce.Tgb;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.UUID;
+
+/**
+ * What stands on the store when a seed begins: nothing but the stream, or a log that brings the
+ * seed close to where snapshots, segments and groups of versions end. Some hold what a crashed or
+ * mistaken process left behind, which nobody may believe.
+ */
+final class Prehistory {
+  /** The stream of every seed. */
+  static final UUID STREAM = new UUID(0x5173, 0xBA7C4);
+
+  /** Who made it. */
+  static final String PRODUCER = "old";
+
+  private static final int SEGMENT = io.batchweave.format.Limits.SEGMENT_STEPS;
+
+  private final String name;
+  private final TreeMap<String, Bytes> objects = new TreeMap<>();
+  private final TreeSet<String> unbelievable = new TreeSet<>();
+  private final List<SegmentRecord> segments = new ArrayList<>();
+  private final Bits bits = new Bits(11);
+  private final State state = State.empty(STREAM);
+  private final List<TgbEntry> steps = new ArrayList<>();
+  private long nextSeq = 1;
+
+  private Prehistory(String name) {
+    this.name = name;
+    byte[] stream =
+        StreamCodec.encode(
+            new StreamDescriptor(
+                STREAM, Envelope.FORMAT, Source.GRID.dp(), Source.GRID.cp(), 0));
+    objects.put(ObjectNames.STREAM, Bytes.wrap(stream));
+  }
+
+  /** The empty stream. */
+  static Prehistory none() {
+    return Built.NONE;
+  }
+
+  /** Draws one; most seeds begin with nothing. */
+  static Prehistory draw(Bits bits) {
+    int index = (int) bits.nextBelow(3L * Built.OTHERS.size());
+    return index < Built.OTHERS.size() ? Built.OTHERS.get(index) : Built.NONE;
+  }
+
+  private static final class Built {
+    static final Prehistory NONE = new Prehistory("empty");
+
+    static final List<Prehistory> OTHERS =
+        List.of(
+            new Prehistory("snapshot and segment soon").versions(122, 2),
+            new Prehistory("snapshot at 128").versions(127, 2).snapshot().versions(9, 3),
+            new Prehistory("newest snapshots damaged")
+                .versions(127, 2)
+                .snapshot()
+                .versions(5, 1)
+                .snapshot()
+                .damage()
+                .versions(1, 1)
+                .foreignSnapshot()
+                .versions(2, 1),
+            new Prehistory("segment of another branch").versions(120, 2).foreignSegment(),
+            new Prehistory("group of versions ends").versions(500, 1).snapshot().versions(8, 1));
+  }
+
+  /** What it is, for people. */
+  String name() {
+    return name;
+  }
+
+  /** All objects by key. */
+  SortedMap<String, Bytes> objects() {
+    return Collections.unmodifiableSortedMap(objects);
+  }
+
+  /** Keys of what nobody may believe. */
+  TreeSet<String> unbelievable() {
+    return unbelievable;
+  }
+
+  /** The next seq of {@link #PRODUCER}. */
+  long nextSeq() {
+    return nextSeq;
+  }
+
+  /** The head. */
+  long version() {
+    return state.version();
+  }
+
+  /** The number of steps. */
+  long steps() {
+    return state.nextStep();
+  }
+
+  /** The state at the head, for the caller to change. */
+  State state() {
+    return state.copy();
+  }
+
+  /** The entries of all steps. */
+  List<TgbEntry> entries() {
+    return Collections.unmodifiableList(steps);
+  }
+
+  private Prehistory versions(int count, int batches) {
+    for (int i = 0; i < count; i++) {
+      if (state.version() == 0) {
+        append(new Block.Fence(PRODUCER, 1, bits.nextId()));
+      }
+      List<TgbEntry> entries = new ArrayList<>();
+      long firstSeq = nextSeq;
+      for (int k = 0; k < batches; k++) {
+        DataObject object = new DataObject(PRODUCER, 1, nextSeq, nextSeq, bits.nextLong());
+        Tgb tgb = Source.batch(PRODUCER, nextSeq);
+        objects.put(ObjectNames.data(object), Source.bytes(tgb.payload()));
+        entries.add(tgb.entry(object, nextSeq));
+        nextSeq++;
+      }
+      // Always inline: a state this old is read by nobody but the next incarnation.
+      String position = Long.toString(nextSeq - 1);
+      Bytes bytes = Bytes.wrap(position.getBytes(java.nio.charset.StandardCharsets.US_ASCII));
+      steps.addAll(entries);
+      append(
+          new Block.Produce(PRODUCER, 1, firstSeq, entries, new SourceState.Inline(bytes)));
+    }
+    return this;
+  }
+
+  private void append(Block block) {
+    VersionHeader header =
+        new VersionHeader(
+            STREAM,
+            state.version() + 1,
+            bits.nextId(),
+            state.commitId(),
+            state.nextStep(),
+            state.horizon(),
+            state.runningHash(),
+            0,
+            100);
+    String key = ObjectNames.version(header.version());
+    Bytes body = Bytes.wrap(ManifestCodec.encode(header, List.of(block)));
+    objects.put(key, body);
+    ManifestVersion version = ManifestCodec.decode(key, body);
+    segments.addAll(Fold.apply(state, version).completed());
+  }
+
+  private Prehistory snapshot() {
+    for (SegmentRecord segment : segments) {
+      objects.put(
+          ObjectNames.segment(segment.index()), Bytes.wrap(SegmentCodec.encode(segment)));
+    }
+    objects.put(
+        ObjectNames.snapshot(state.version()), Bytes.wrap(SnapshotCodec.encode(state.toRecord())));
+    return this;
+  }
+
+  private Prehistory damage() {
+    String key = ObjectNames.snapshot(state.version());
+    byte[] body = objects.getOrDefault(key, Bytes.EMPTY).toByteArray();
+    body[body.length / 2] ^= 0x10;
+    objects.put(key, Bytes.wrap(body));
+    unbelievable.add(key);
+    return this;
+  }
+
+  /** As somebody who followed other bytes would have written it. */
+  private Prehistory foreignSnapshot() {
+    Prehistory other = new Prehistory("another branch");
+    other.bits.nextLong();
+    other.versions((int) state.version() - 1, 1);
+    String key = ObjectNames.snapshot(other.state.version());
+    objects.put(key, Bytes.wrap(SnapshotCodec.encode(other.state.toRecord())));
+    unbelievable.add(key);
+    return this;
+  }
+
+  private Prehistory foreignSegment() {
+    Prehistory other = new Prehistory("another branch");
+    other.bits.nextLong();
+    other.versions(SEGMENT + 1, 1);
+    String key = ObjectNames.segment(0);
+    objects.put(key, Bytes.wrap(SegmentCodec.encode(other.segments.getFirst())));
+    unbelievable.add(key);
+    return this;
+  }
+}

@@ -1,0 +1,187 @@
+package io.batchweave.simulate;
+
+import io.batchweave.Bytes;
+import io.batchweave.format.TgbEntry;
+import io.batchweave.log.Bits;
+import io.batchweave.log.FollowPolicy;
+import io.batchweave.log.Machine;
+import io.batchweave.read.Coordinate;
+import io.batchweave.read.ReaderMachine;
+import io.batchweave.read.SlicePlan;
+import io.batchweave.read.StepResult;
+import io.batchweave.store.StoreRequest;
+import io.batchweave.store.StoreResponse;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/** A reading process of one rank: the real reader, and a fetch of its slice of each step. */
+final class RankMachine implements Machine<RankMachine> {
+  private static final int WINDOW_STEPS = 8;
+  private static final long RETRY_NS = 50_000_000L;
+  private static final long TIMEOUT_NS = 30_000_000_000L;
+
+  /** Hears what the rank is told. */
+  interface Listener {
+    /** What the reader says about a step; what is returned is believed. */
+    StepResult told(long step, StepResult result);
+
+    /** The bytes of the rank's slice arrived, or there are none. */
+    void fetched(long step, TgbEntry entry, @Nullable Bytes body);
+  }
+
+  private final ReaderMachine reader;
+  private final int dp;
+  private final Listener listener;
+  private long next;
+  private long nextFetchId;
+  private long fetchId = -1;
+  private long retryAtNs = Long.MAX_VALUE;
+  private @Nullable TgbEntry fetching;
+  private boolean moved;
+  private boolean ended;
+
+  RankMachine(int dp, long firstStep, Listener listener, Bits bits) {
+    this.reader = new ReaderMachine(WINDOW_STEPS, FollowPolicy.DEFAULT, bits);
+    this.dp = dp;
+    this.listener = listener;
+    this.next = firstStep;
+    reader.want(firstStep);
+  }
+
+  private RankMachine(RankMachine other) {
+    this.reader = other.reader.copy();
+    this.dp = other.dp;
+    this.listener = other.listener;
+    this.next = other.next;
+    this.nextFetchId = other.nextFetchId;
+    this.fetchId = other.fetchId;
+    this.retryAtNs = other.retryAtNs;
+    this.fetching = other.fetching;
+    this.moved = other.moved;
+    this.ended = other.ended;
+  }
+
+  ReaderMachine reader() {
+    return reader;
+  }
+
+  /** The next step it will read. */
+  long next() {
+    return next;
+  }
+
+  /** Whether it was told the end. */
+  boolean ended() {
+    return ended;
+  }
+
+  @Override
+  public void onResponse(long requestId, StoreResponse response, long nowNs, Requests requests) {
+    if (requestId % 2 == 0) {
+      reader.onResponse(requestId / 2, response, nowNs, readers(requests));
+    } else if (requestId / 2 == fetchId) {
+      fetchId = -1;
+      onFetched(response, nowNs);
+    }
+    advance(nowNs, requests);
+  }
+
+  @Override
+  public void onTime(long nowNs, Requests requests) {
+    reader.onTime(nowNs, readers(requests));
+    advance(nowNs, requests);
+  }
+
+  private static Requests readers(Requests requests) {
+    return (id, request) -> requests.send(2 * id, request);
+  }
+
+  private void onFetched(StoreResponse response, long nowNs) {
+    TgbEntry entry = fetching;
+    if (entry == null) {
+      return;
+    }
+    switch (response) {
+      case StoreResponse.Found(Bytes body) -> arrived(entry, body);
+      case StoreResponse.NotFound gone -> arrived(entry, null);
+      default -> retryAtNs = nowNs + RETRY_NS;
+    }
+  }
+
+  private void arrived(TgbEntry entry, @Nullable Bytes body) {
+    listener.fetched(next, entry, body);
+    fetching = null;
+    retryAtNs = Long.MAX_VALUE;
+    want(next + 1);
+  }
+
+  private void advance(long nowNs, Requests requests) {
+    do {
+      if (moved) {
+        moved = false;
+        reader.onTime(nowNs, readers(requests));
+      }
+      if (fetching == null && !ended) {
+        look();
+      }
+    } while (moved);
+    if (fetching != null && (fetchId < 0 || nowNs >= retryAtNs)) {
+      fetch(fetching, nowNs, requests);
+    }
+  }
+
+  /** Takes what the reader says of the next step. */
+  private void look() {
+    switch (listener.told(next, reader.lookup(next))) {
+      case StepResult.Ready ready -> fetching = ready.entry();
+      case StepResult.Reclaimed reclaimed -> want(reclaimed.horizon());
+      case StepResult.End end -> ended = true;
+      case StepResult.NotYet notYet -> {}
+      case StepResult.Loading loading -> {}
+      case StepResult.Failed failed -> ended = true;
+    }
+  }
+
+  private void want(long step) {
+    next = step;
+    reader.want(step);
+    moved = true;
+  }
+
+  private void fetch(TgbEntry entry, long nowNs, Requests requests) {
+    if (fetchId < 0 && retryAtNs != Long.MAX_VALUE && nowNs < retryAtNs) {
+      return;
+    }
+    SlicePlan plan =
+        SlicePlan.of(entry, Source.GRID, Source.GRID, List.of(new Coordinate(dp, 0)));
+    SlicePlan.Range range = plan.ranges().getFirst();
+    fetchId = nextFetchId++;
+    retryAtNs = nowNs + TIMEOUT_NS;
+    requests.send(
+        2 * fetchId + 1,
+        new StoreRequest.Get(plan.key(), range.bytes(), range.bytes().lengthBytes()));
+  }
+
+  /** The checksum that manifests record. */
+  static int crc32c(Bytes body) {
+    CRC32C crc = new CRC32C();
+    crc.update(body.asByteBuffer());
+    return (int) crc.getValue();
+  }
+
+  @Override
+  public long wakeAtNs() {
+    return ended ? Long.MAX_VALUE : Math.min(reader.wakeAtNs(), retryAtNs);
+  }
+
+  @Override
+  public RankMachine copy() {
+    return new RankMachine(this);
+  }
+
+  @Override
+  public long fingerprint() {
+    return 31 * reader.fingerprint() + java.util.Objects.hash(dp, next, fetchId, retryAtNs, ended);
+  }
+}

@@ -1,0 +1,30 @@
+package io.batchweave.simulate;
+
+import io.batchweave.log.Machine;
+
+/** What processes of a simulation know of it. */
+interface World {
+  /** The store, and the virtual time. */
+  ModelStore store();
+
+  /** Where what they are told is written down. */
+  Chronicle chronicle();
+
+  /** The bug, if one is planted. */
+  PlantedBug bug();
+
+  /** What the bug may do in the name of a client. */
+  PlantedBug.Hands hands(ModelStore.Client client);
+
+  /** Hangs a machine on the store under a name. */
+  ModelStore.Client attach(String name, Machine<?> machine);
+
+  /** The position of a producer's source that the log holds now. */
+  long positionInLog(String producer);
+
+  /** Ranks are done when this is their next step. */
+  long readGoal();
+
+  /** A producer stopped for good, by itself. */
+  void onStopped(ProducerProcess process);
+}
