@@ -12,7 +12,16 @@ import org.junit.jupiter.api.Test;
 class ArchitectureTest {
   /** The packages in their order: one knows only what stands above it. */
   private static final List<String> ORDER =
-      List.of("store", "format", "log", "commit", "produce", "read", "retain", "client", "ingest",
+      List.of(
+          "store",
+          "format",
+          "log",
+          "commit",
+          "produce",
+          "read",
+          "retain",
+          "client",
+          "ingest",
           "simulate");
 
   /** The packages whose machines are driven from outside. */

@@ -132,12 +132,7 @@ final class Checker {
                 Promise.SOURCE_STATE_MATCHES,
                 "store",
                 folded.lastVersion(),
-                "producer="
-                    + producer
-                    + " position="
-                    + position
-                    + " nextSeq="
-                    + folded.nextSeq());
+                "producer=" + producer + " position=" + position + " nextSeq=" + folded.nextSeq());
           }
         });
     for (Chronicle.Began began : told.began) {
@@ -170,8 +165,7 @@ final class Checker {
     for (Chronicle.Acknowledged ack : told.acknowledged) {
       long expected = nextSeqs.getOrDefault(ack.process(), -1L);
       if (ack.seq() != expected) {
-        report(
-            Promise.ACKNOWLEDGED_ONCE_IN_ORDER, ack.process(), 0, ack + " expected=" + expected);
+        report(Promise.ACKNOWLEDGED_ONCE_IN_ORDER, ack.process(), 0, ack + " expected=" + expected);
       }
       nextSeqs.put(ack.process(), ack.seq() + 1);
     }
@@ -186,8 +180,7 @@ final class Checker {
         if (entry.seq() == failed.seq()
             && entry.object().producer().equals(failed.producer())
             && entry.object().epoch() == epochs.getOrDefault(failed.process(), -1)) {
-          report(
-              Promise.FAILED_IS_NEVER_IN_THE_LOG, failed.process(), 0, failed + " step=" + step);
+          report(Promise.FAILED_IS_NEVER_IN_THE_LOG, failed.process(), 0, failed + " step=" + step);
         }
       }
     }
@@ -272,7 +265,9 @@ final class Checker {
   private void endOnlyWhenSealed() {
     for (Chronicle.Ended ended : told.ended) {
       State state = witness.state();
-      if (!state.sealed() || ended.endStep() != state.nextStep() || ended.step() < ended.endStep()) {
+      if (!state.sealed()
+          || ended.endStep() != state.nextStep()
+          || ended.step() < ended.endStep()) {
         report(Promise.END_ONLY_WHEN_SEALED, ended.process(), 0, ended.toString());
       }
     }

@@ -54,8 +54,7 @@ final class Prehistory {
     this.name = name;
     byte[] stream =
         StreamCodec.encode(
-            new StreamDescriptor(
-                STREAM, Envelope.FORMAT, Source.GRID.dp(), Source.GRID.cp(), 0));
+            new StreamDescriptor(STREAM, Envelope.FORMAT, Source.GRID.dp(), Source.GRID.cp(), 0));
     objects.put(ObjectNames.STREAM, Bytes.wrap(stream));
   }
 
@@ -148,8 +147,7 @@ final class Prehistory {
       String position = Long.toString(nextSeq - 1);
       Bytes bytes = Bytes.wrap(position.getBytes(java.nio.charset.StandardCharsets.US_ASCII));
       steps.addAll(entries);
-      append(
-          new Block.Produce(PRODUCER, 1, firstSeq, entries, new SourceState.Inline(bytes)));
+      append(new Block.Produce(PRODUCER, 1, firstSeq, entries, new SourceState.Inline(bytes)));
     }
     return this;
   }
@@ -175,8 +173,7 @@ final class Prehistory {
 
   private Prehistory snapshot() {
     for (SegmentRecord segment : segments) {
-      objects.put(
-          ObjectNames.segment(segment.index()), Bytes.wrap(SegmentCodec.encode(segment)));
+      objects.put(ObjectNames.segment(segment.index()), Bytes.wrap(SegmentCodec.encode(segment)));
     }
     objects.put(
         ObjectNames.snapshot(state.version()), Bytes.wrap(SnapshotCodec.encode(state.toRecord())));

@@ -126,13 +126,18 @@ final class ProducerProcess implements Participant {
     }
     began = true;
     position =
-        world.bug()
-            .position(world.hands(client), producer, openedAt, Source.position(machine.sourceState()));
-    world.chronicle().began.add(
-        new Chronicle.Began(name, producer, machine.epoch(), machine.nextSeq(), position));
+        world
+            .bug()
+            .position(
+                world.hands(client), producer, openedAt, Source.position(machine.sourceState()));
     world
         .chronicle()
-        .note(name, () -> "owns epoch " + machine.epoch() + ", goes on at seq " + machine.nextSeq());
+        .began
+        .add(new Chronicle.Began(name, producer, machine.epoch(), machine.nextSeq(), position));
+    world
+        .chronicle()
+        .note(
+            name, () -> "owns epoch " + machine.epoch() + ", goes on at seq " + machine.nextSeq());
   }
 
   private void drain() {
@@ -145,14 +150,14 @@ final class ProducerProcess implements Participant {
       Chronicle.Acknowledged told =
           new Chronicle.Acknowledged(name, producer, committed.seq(), committed.step());
       world.chronicle().acknowledged.add(told);
-      world
-          .chronicle()
-          .note(name, () -> "is told: seq " + told.seq() + " is step " + told.step());
+      world.chronicle().note(name, () -> "is told: seq " + told.seq() + " is step " + told.step());
     }
     if (machine.failure() != null && !stopped) {
       stopped = true;
-      world.chronicle().stopped.add(
-          new Chronicle.Stopped(name, producer, machine.epoch(), machine.failure()));
+      world
+          .chronicle()
+          .stopped
+          .add(new Chronicle.Stopped(name, producer, machine.epoch(), machine.failure()));
       world.chronicle().note(name, () -> "stops: " + machine.failure());
       world.onStopped(this);
     }

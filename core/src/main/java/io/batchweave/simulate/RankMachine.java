@@ -153,8 +153,7 @@ final class RankMachine implements Machine<RankMachine> {
     if (fetchId < 0 && retryAtNs != Long.MAX_VALUE && nowNs < retryAtNs) {
       return;
     }
-    SlicePlan plan =
-        SlicePlan.of(entry, Source.GRID, Source.GRID, List.of(new Coordinate(dp, 0)));
+    SlicePlan plan = SlicePlan.of(entry, Source.GRID, Source.GRID, List.of(new Coordinate(dp, 0)));
     SlicePlan.Range range = plan.ranges().getFirst();
     fetchId = nextFetchId++;
     retryAtNs = nowNs + TIMEOUT_NS;

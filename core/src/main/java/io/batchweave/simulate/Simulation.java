@@ -308,8 +308,7 @@ public final class Simulation implements World {
 
     @Override
     public void reportFailed(String producer, long seq) {
-      chronicle.reportedFailed.add(
-          new Chronicle.ReportedFailed(client.name(), producer, seq));
+      chronicle.reportedFailed.add(new Chronicle.ReportedFailed(client.name(), producer, seq));
       chronicle.note(client.name(), () -> "reports seq " + seq + " as failed");
     }
 

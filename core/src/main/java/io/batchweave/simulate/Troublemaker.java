@@ -81,8 +81,7 @@ final class Troublemaker {
 
   private void startRank(int dp, long firstStep) {
     simulation.start(
-        new RankProcess(
-            simulation, simulation.freshName("rank#"), dp, firstStep, bits.nextLong()));
+        new RankProcess(simulation, simulation.freshName("rank#"), dp, firstStep, bits.nextLong()));
   }
 
   private void operator(String kind, Proposal proposal) {
@@ -127,8 +126,7 @@ final class Troublemaker {
     return state.horizon() + number % (state.nextStep() - state.horizon() + 1);
   }
 
-  private static @Nullable Block session(
-      State state, String group, String id, Takeover takeover) {
+  private static @Nullable Block session(State state, String group, String id, Takeover takeover) {
     if (takeover == Takeover.REFUSE && state.group(group).session() != null) {
       return null;
     }

@@ -207,7 +207,8 @@ final class Witness implements ModelStore.Observer {
         new SegmentRecord(
             state.streamId(),
             index,
-            entries.subList((int) index * Limits.SEGMENT_STEPS, (int) (index + 1) * Limits.SEGMENT_STEPS));
+            entries.subList(
+                (int) index * Limits.SEGMENT_STEPS, (int) (index + 1) * Limits.SEGMENT_STEPS));
     String key = ObjectNames.segment(index);
     if (!Bytes.wrap(SegmentCodec.encode(segment)).equals(store.objects().get(key))) {
       chronicle.broken(Promise.SEGMENT_IS_THE_LOG, client.name(), version, "key=" + key);

@@ -7,12 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.log.Bits;
+import io.batchweave.produce.ProducerMachine.Phase;
+import io.batchweave.produce.ProducerModel.Incarnation;
 import io.batchweave.simulate.ModelStore.Answer;
 import io.batchweave.simulate.ModelStore.Effect;
 import io.batchweave.simulate.ModelStore.Fate;
 import io.batchweave.simulate.ModelStore.Fates;
-import io.batchweave.produce.ProducerMachine.Phase;
-import io.batchweave.produce.ProducerModel.Incarnation;
 import io.batchweave.store.StoreRequest;
 import java.util.List;
 import java.util.Objects;

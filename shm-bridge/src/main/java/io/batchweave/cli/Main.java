@@ -39,7 +39,8 @@ import picocli.CommandLine.ScopeType;
       SealCommand.class,
       ServeCommand.class,
       RankCommand.class,
-      InspectCommand.class
+      InspectCommand.class,
+      SimulateCommand.class
     },
     footerHeading = "%nExamples:%n",
     footer = {

@@ -1,0 +1,179 @@
+package io.batchweave.cli;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.batchweave.simulate.SeedReport;
+import io.batchweave.simulate.Simulation;
+import io.batchweave.simulate.Violation;
+import java.io.PrintWriter;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
+import org.agrona.concurrent.NanoClock;
+import org.agrona.concurrent.SystemNanoClock;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code simulate --seed N | --seeds COUNT [--from N]}. */
+@Command(
+    name = "simulate",
+    mixinStandardHelpOptions = true,
+    description = {
+      "Run the real protocol on a virtual clock against a modelled store that loses, delays,",
+      "doubles and refuses requests, with processes that crash, pause, run twice and have wrong",
+      "clocks; then check every promise. A seed determines everything. Exits with 1 if a promise",
+      "was broken."
+    },
+    footerHeading = "%nExamples:%n",
+    footer = {
+      "  ./batchweave simulate --seeds 1000",
+      "  ./batchweave simulate --seeds 1000 --from 0 --json",
+      "  ./batchweave simulate --seed 7      one seed, with its history"
+    })
+final class SimulateCommand implements Callable<Integer> {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final long LINE_NS = TimeUnit.SECONDS.toNanos(2);
+  private static final int SHOWN_VIOLATIONS = 100;
+
+  @Spec private CommandSpec spec = CommandSpec.create();
+
+  @ArgGroup(exclusive = true, multiplicity = "1")
+  private Which which = new Which();
+
+  @Option(
+      names = "--from",
+      paramLabel = "N",
+      description = "First of many seeds (default: a random one).")
+  private @Nullable Long from;
+
+  @Option(names = "--json", description = "Print JSON, one document; progress goes to stderr.")
+  private boolean json;
+
+  /** One seed or many. */
+  static final class Which {
+    @Option(names = "--seed", paramLabel = "N", description = "Replay one seed, with its history.")
+    private @Nullable Long seed;
+
+    @Option(names = "--seeds", paramLabel = "COUNT", description = "Run that many seeds.")
+    private @Nullable Long count;
+  }
+
+  @Override
+  public Integer call() throws JsonProcessingException {
+    Long seed = which.seed;
+    if (seed != null) {
+      if (from != null) {
+        throw new ParameterException(spec.commandLine(), "--from goes with --seeds");
+      }
+      return replay(seed);
+    }
+    long count = which.count == null ? 0 : which.count;
+    if (count < 1) {
+      throw new ParameterException(spec.commandLine(), "--seeds must be at least 1: " + count);
+    }
+    NanoClock clock = SystemNanoClock.INSTANCE;
+    return runMany(from == null ? clock.nanoTime() & 0xFFFF_FFFFFFL : from, count, clock);
+  }
+
+  private int replay(long seed) throws JsonProcessingException {
+    PrintWriter out = spec.commandLine().getOut();
+    SeedReport report = Simulation.replay(seed);
+    if (json) {
+      ObjectNode document = JSON.createObjectNode();
+      document.put("seed", seed);
+      document.put("versions", report.versions());
+      document.put("steps", report.steps());
+      document.put("requests", report.requests());
+      addViolations(document, report.violations());
+      ArrayNode history = document.putArray("history");
+      report.history().forEach(history::add);
+      out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(document));
+    } else {
+      report.history().forEach(out::println);
+      out.println();
+      report.violations().forEach(violation -> out.println("VIOLATION " + violation));
+      out.printf(
+          Locale.ROOT,
+          "seed %d: %d versions, %d steps, %d requests, %.1f virtual seconds, %d violations%n",
+          seed,
+          report.versions(),
+          report.steps(),
+          report.requests(),
+          report.virtualNs() / 1e9,
+          report.violations().size());
+    }
+    return report.violations().isEmpty() ? 0 : 1;
+  }
+
+  private int runMany(long first, long count, NanoClock clock) throws JsonProcessingException {
+    PrintWriter out = spec.commandLine().getOut();
+    PrintWriter lines = json ? spec.commandLine().getErr() : out;
+    SeedTotals totals = new SeedTotals();
+    long beganNs = clock.nanoTime();
+    long lastLineNs = beganNs;
+    for (long seed = first; seed < first + count; seed++) {
+      SeedReport report = Simulation.run(seed);
+      totals.add(report);
+      for (Violation violation : report.violations()) {
+        lines.println("VIOLATION " + violation);
+      }
+      long nowNs = clock.nanoTime();
+      if (nowNs - lastLineNs >= LINE_NS) {
+        lastLineNs = nowNs;
+        lines.println((seed - first + 1) + " of " + count + " seeds, " + totals.describe());
+      }
+    }
+    double seconds = (clock.nanoTime() - beganNs) / 1e9;
+    if (json) {
+      ObjectNode document = JSON.createObjectNode();
+      document.put("from", first);
+      document.put("seeds", count);
+      document.put("seconds", seconds);
+      document.put("versions", totals.versions());
+      document.put("requests", totals.requests());
+      ArrayNode seeds = document.putArray("violatingSeeds");
+      totals.seeds().forEach(seeds::add);
+      addViolations(document, totals.violations());
+      out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(document));
+    } else {
+      out.printf(
+          Locale.ROOT,
+          "%d seeds from %d in %.1f s: %s%n",
+          count,
+          first,
+          seconds,
+          totals.describe());
+      if (totals.violationCount() > 0) {
+        LongStream seeds = totals.seeds().stream().mapToLong(Long::longValue);
+        out.println("seeds that show them: " + String.join(" ", strings(seeds)));
+        out.println("replay one: ./batchweave simulate --seed " + totals.seeds().getFirst());
+      }
+    }
+    return totals.violationCount() == 0 ? 0 : 1;
+  }
+
+  private static List<String> strings(LongStream seeds) {
+    return seeds.limit(SHOWN_VIOLATIONS).mapToObj(Long::toString).toList();
+  }
+
+  private static void addViolations(ObjectNode document, List<Violation> violations) {
+    ArrayNode list = document.putArray("violations");
+    for (Violation violation : violations.stream().limit(SHOWN_VIOLATIONS).toList()) {
+      list.addObject()
+          .put("seed", violation.seed())
+          .put("promise", violation.promise().name())
+          .put("process", violation.process())
+          .put("version", violation.version())
+          .put("detail", violation.detail());
+    }
+  }
+}
