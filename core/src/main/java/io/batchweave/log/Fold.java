@@ -127,12 +127,14 @@ public final class Fold {
           case Block.Produce b ->
               b.epoch() < epoch(state, b.producer()) || b.firstSeq() < nextSeq(state, b.producer());
           case Block.Retire b -> b.base() < lastVersion(state, b.producer());
-          case Block.OpenSession b -> b.base() < state.group(b.group()).changed();
+          case Block.OpenSession b ->
+              b.base() < state.group(b.group()).changed() || b.startStep() < state.horizon;
           case Block.EndSession b -> b.base() < state.group(b.group()).changed();
           case Block.Pin b -> pinOvertaken(state, b);
-          case Block.OperatorPin b -> b.base() < state.group(b.group()).changed();
+          case Block.OperatorPin b ->
+              b.base() < state.group(b.group()).changed() || b.step() < state.horizon;
           case Block.Unpin b -> b.base() < state.group(b.group()).changed();
-          case Block.Skip b -> b.base() < state.lastSkipVersion;
+          case Block.Skip b -> b.base() < state.lastSkipVersion || b.from() < state.horizon;
           case Block.Reclaim b -> b.base() < state.horizon;
           case Block.Seal b -> true;
         };

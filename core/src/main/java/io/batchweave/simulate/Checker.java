@@ -76,20 +76,24 @@ final class Checker {
   private void readable(long version, TgbEntry entry) {
     String key = ObjectNames.data(entry.object());
     Bytes body = store.objects().get(key);
-    boolean sound = body != null && body.length() >= entry.offset() + entry.lengthBytes();
-    for (int dp = 0; sound && dp < entry.slices().size(); dp++) {
-      SliceEntry slice = entry.slices().get(dp);
-      byte[] bytes = new byte[(int) slice.lengthBytes()];
-      body.asByteBuffer().get((int) slice.offset(), bytes);
-      sound = RankMachine.crc32c(Bytes.wrap(bytes)) == slice.crc32c();
-    }
-    if (!sound) {
+    if (body == null || !sound(body, entry)) {
       report(
           Promise.EVERY_STEP_READABLE,
           "store",
           version,
           "seq=" + entry.seq() + " key=" + key + (body == null ? " missing" : " differs"));
     }
+  }
+
+  private static boolean sound(Bytes body, TgbEntry entry) {
+    boolean sound = body.length() >= entry.offset() + entry.lengthBytes();
+    for (int dp = 0; sound && dp < entry.slices().size(); dp++) {
+      SliceEntry slice = entry.slices().get(dp);
+      byte[] bytes = new byte[(int) slice.lengthBytes()];
+      body.asByteBuffer().get((int) slice.offset(), bytes);
+      sound = RankMachine.crc32c(Bytes.wrap(bytes)) == slice.crc32c();
+    }
+    return sound;
   }
 
   /** The n-th entry of a producer is seq n, and holds the n-th batch of its source. */

@@ -24,7 +24,6 @@ import java.util.Collections;
 import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
-import java.util.TreeSet;
 import java.util.UUID;
 
 /**
@@ -43,7 +42,6 @@ final class Prehistory {
 
   private final String name;
   private final TreeMap<String, Bytes> objects = new TreeMap<>();
-  private final TreeSet<String> unbelievable = new TreeSet<>();
   private final List<SegmentRecord> segments = new ArrayList<>();
   private final Bits bits = new Bits(11);
   private final State state = State.empty(STREAM);
@@ -97,11 +95,6 @@ final class Prehistory {
   /** All objects by key. */
   SortedMap<String, Bytes> objects() {
     return Collections.unmodifiableSortedMap(objects);
-  }
-
-  /** Keys of what nobody may believe. */
-  TreeSet<String> unbelievable() {
-    return unbelievable;
   }
 
   /** The next seq of {@link #PRODUCER}. */
@@ -185,7 +178,6 @@ final class Prehistory {
     byte[] body = objects.getOrDefault(key, Bytes.EMPTY).toByteArray();
     body[body.length / 2] ^= 0x10;
     objects.put(key, Bytes.wrap(body));
-    unbelievable.add(key);
     return this;
   }
 
@@ -196,7 +188,6 @@ final class Prehistory {
     other.versions((int) state.version() - 1, 1);
     String key = ObjectNames.snapshot(other.state.version());
     objects.put(key, Bytes.wrap(SnapshotCodec.encode(other.state.toRecord())));
-    unbelievable.add(key);
     return this;
   }
 
@@ -206,7 +197,6 @@ final class Prehistory {
     other.versions(SEGMENT + 1, 1);
     String key = ObjectNames.segment(0);
     objects.put(key, Bytes.wrap(SegmentCodec.encode(other.segments.getFirst())));
-    unbelievable.add(key);
     return this;
   }
 }

@@ -33,7 +33,7 @@ public final class Simulation implements World {
   private final Weather weather;
   private final List<Participant> participants = new ArrayList<>();
   private final Map<String, Long> targets = new TreeMap<>();
-  private final Map<ModelStore.Client, Hands> hands = new HashMap<>();
+  private final Map<ModelStore.Client, PlantedBug.Hands> hands = new HashMap<>();
   private final Map<ModelStore.Client, Long> startedAtNs = new HashMap<>();
   private boolean calm;
   private long calmSinceNs;
@@ -235,8 +235,8 @@ public final class Simulation implements World {
   }
 
   @Override
-  public Hands hands(ModelStore.Client client) {
-    return hands.computeIfAbsent(client, Hands::new);
+  public PlantedBug.Hands hands(ModelStore.Client client) {
+    return hands.computeIfAbsent(client, ClientHands::new);
   }
 
   @Override
@@ -245,9 +245,7 @@ public final class Simulation implements World {
     client.name(name);
     startedAtNs.put(client, store.nowNs());
     client.jump(clockOffsetNs());
-    if (bug != PlantedBug.NONE) {
-      client.wire(new BuggyWire());
-    }
+    client.wire(new BuggyWire());
     return client;
   }
 
@@ -289,10 +287,10 @@ public final class Simulation implements World {
     }
   }
 
-  private final class Hands implements PlantedBug.Hands {
+  private final class ClientHands implements PlantedBug.Hands {
     private final ModelStore.Client client;
 
-    Hands(ModelStore.Client client) {
+    ClientHands(ModelStore.Client client) {
       this.client = client;
     }
 

@@ -210,7 +210,8 @@ final class Witness implements ModelStore.Observer {
             entries.subList(
                 (int) index * Limits.SEGMENT_STEPS, (int) (index + 1) * Limits.SEGMENT_STEPS));
     String key = ObjectNames.segment(index);
-    if (!Bytes.wrap(SegmentCodec.encode(segment)).equals(store.objects().get(key))) {
+    Bytes body = store.objects().get(key);
+    if (body == null || !body.equals(Bytes.wrap(SegmentCodec.encode(segment)))) {
       chronicle.broken(Promise.SEGMENT_IS_THE_LOG, client.name(), version, "key=" + key);
     }
   }

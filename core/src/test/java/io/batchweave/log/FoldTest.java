@@ -72,6 +72,24 @@ class FoldTest {
     accepted(LogWriter.produce("p", p.epoch(), p.nextSeq(), count));
   }
 
+  /** Whoever offers such a block waits for its end: it must be told that it never comes. */
+  @Test
+  void shouldRuleABlockOutOnceTheHorizonHasPassedItsStep() {
+    steps(20);
+    accepted(new Block.OpenSession("g", "s", 10, Takeover.REFUSE, 0));
+    accepted(new Block.Reclaim(10, 0));
+    List<Block> late =
+        List.of(
+            new Block.Skip(4, 6, 0),
+            new Block.OpenSession("other", "s", 9, Takeover.REFUSE, 0),
+            new Block.OperatorPin("other", "pin", 9, 0));
+    for (Block block : late) {
+      assertEquals(Verdict.STEP_OUT_OF_RANGE, Fold.accepts(state, block));
+      assertEquals(Fold.Outlook.NEVER, Fold.outlook(state, block));
+    }
+    assertEquals(Fold.Outlook.ACCEPTABLE, Fold.outlook(state, new Block.Skip(10, 12, 0)));
+  }
+
   @Nested
   class Fence {
     @Test
