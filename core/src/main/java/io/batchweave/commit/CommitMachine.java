@@ -10,6 +10,7 @@ import io.batchweave.format.ObjectNames;
 import io.batchweave.format.VersionHeader;
 import io.batchweave.log.Bits;
 import io.batchweave.log.Fold;
+import io.batchweave.log.Fold.Outlook;
 import io.batchweave.log.LogEvent;
 import io.batchweave.log.LogFollower;
 import io.batchweave.log.Machine;
@@ -25,6 +26,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
@@ -46,10 +48,14 @@ public final class CommitMachine implements Machine<CommitMachine> {
 
   private static final long SNAPSHOT_RETRY_NS = 1_000_000_000L;
   private static final long IDS_PER_SNAPSHOT = 1L << 20;
-  private static final int OWNERS_OF_IDS = 3;
+  private static final int WORTH_A_DELETE = 32;
+  private static final int MAX_TIMED = 64;
+  private static final int OWNERS_OF_IDS = 5;
   private static final int FOLLOWER = 0;
   private static final int SELF = 1;
   private static final int SNAPSHOT = 2;
+  private static final int BOARD = 3;
+  private static final int ANNOUNCER = 4;
 
   private record Put(long requestId, long version, Bytes body, List<Block> blocks, long sentAtNs) {}
 
@@ -58,11 +64,16 @@ public final class CommitMachine implements Machine<CommitMachine> {
   private final Bits bits;
   private final Deque<LogEvent> events;
   private final Map<UUID, Long> ownCommits;
+  private final NoticeBoard board;
+  private final Announcer announcer;
+  private final TreeMap<Long, Long> timedGets;
   private List<Block> offers = List.of();
   private List<Block> written = List.of();
   private @Nullable Put put;
   private long nextRequestId;
   private boolean looking;
+  private boolean expecting;
+  private long announceAtNs = Long.MAX_VALUE;
   private @Nullable SnapshotWriter snapshotWriter;
   private long snapshotGeneration;
   private long snapshotRetryAtNs = Long.MIN_VALUE;
@@ -85,6 +96,9 @@ public final class CommitMachine implements Machine<CommitMachine> {
     this.bits = bits;
     this.events = new ArrayDeque<>();
     this.ownCommits = new HashMap<>();
+    this.board = new NoticeBoard();
+    this.announcer = new Announcer();
+    this.timedGets = new TreeMap<>();
     this.looking = true;
   }
 
@@ -94,11 +108,16 @@ public final class CommitMachine implements Machine<CommitMachine> {
     this.bits = other.bits.copy();
     this.events = new ArrayDeque<>(other.events);
     this.ownCommits = new HashMap<>(other.ownCommits);
+    this.board = new NoticeBoard(other.board);
+    this.announcer = new Announcer(other.announcer);
+    this.timedGets = new TreeMap<>(other.timedGets);
     this.offers = other.offers;
     this.written = other.written;
     this.put = other.put;
     this.nextRequestId = other.nextRequestId;
     this.looking = other.looking;
+    this.expecting = other.expecting;
+    this.announceAtNs = other.announceAtNs;
     this.snapshotWriter = other.snapshotWriter == null ? null : other.snapshotWriter.copy();
     this.snapshotGeneration = other.snapshotGeneration;
     this.snapshotRetryAtNs = other.snapshotRetryAtNs;
@@ -118,8 +137,17 @@ public final class CommitMachine implements Machine<CommitMachine> {
   public void offer(List<Block> blocks) {
     if (!offers.equals(blocks)) {
       offers = List.copyOf(blocks);
-      policy.onNewOffer();
+      announcer.offer(offers);
+      written = written.stream().filter(offers::contains).toList();
     }
+  }
+
+  /**
+   * Says that there will soon be something to offer, so that the head may be known by then; {@link
+   * #onTime} is called after it.
+   */
+  public void expectOffer() {
+    expecting = true;
   }
 
   /** What is on offer. */
@@ -148,7 +176,10 @@ public final class CommitMachine implements Machine<CommitMachine> {
     return events.poll();
   }
 
-  /** The blocks of the last version that was written, landed or not. */
+  /**
+   * Which of the blocks on offer went out, in a version or an announcement, landed or not: others
+   * may commit them at any time from now on, so they are offered like this or not at all.
+   */
   public List<Block> written() {
     return written;
   }
@@ -168,6 +199,9 @@ public final class CommitMachine implements Machine<CommitMachine> {
     if (trouble != null) {
       return trouble;
     }
+    if (board.trouble() != null) {
+      return board.trouble();
+    }
     boolean waiting = follower.isOpen() && follower.snapshots().blocking();
     return waiting && snapshotTrouble != null ? snapshotTrouble : follower.trouble();
   }
@@ -177,22 +211,40 @@ public final class CommitMachine implements Machine<CommitMachine> {
     long id = requestId / OWNERS_OF_IDS;
     switch ((int) (requestId % OWNERS_OF_IDS)) {
       case FOLLOWER -> {
-        follower.onResponse(id, response, nowNs, sub(FOLLOWER, requests));
-        advance(nowNs, requests);
+        Long sentAtNs = timedGets.remove(id);
+        if (sentAtNs != null && !(response instanceof StoreResponse.Failed)) {
+          policy.onGot(nowNs - sentAtNs);
+        }
+        follower.onResponse(id, response, nowNs, sub(FOLLOWER, nowNs, requests));
       }
       case SELF -> {
-        if (put != null && put.requestId() == id) {
-          onPut(put, response, nowNs, requests);
-          advance(nowNs, requests);
+        if (put == null || put.requestId() != id) {
+          return;
         }
+        onPut(put, response, nowNs, requests);
       }
+      case BOARD -> {
+        if (failure != null || !follower.isOpen()) {
+          return;
+        }
+        board.onResponse(
+            id,
+            response,
+            follower.state(),
+            announcer.names(),
+            policy,
+            nowNs,
+            sub(BOARD, nowNs, requests));
+      }
+      case ANNOUNCER -> announcer.onResponse(id, response, policy, nowNs);
       default -> onSnapshotAnswer(id, response, nowNs, requests);
     }
+    advance(nowNs, requests);
   }
 
   @Override
   public void onTime(long nowNs, Requests requests) {
-    follower.onTime(nowNs, sub(FOLLOWER, requests));
+    follower.onTime(nowNs, sub(FOLLOWER, nowNs, requests));
     advance(nowNs, requests);
   }
 
@@ -201,15 +253,25 @@ public final class CommitMachine implements Machine<CommitMachine> {
     if (failure != null) {
       return Long.MAX_VALUE;
     }
-    long ownNs = looking ? Long.MAX_VALUE : policy.wakeAtNs();
+    long ownNs = Math.min(policy.wakeAtNs(), board.wakeAtNs());
     if (put != null) {
-      ownNs = put.sentAtNs() + PUT_TIMEOUT_NS;
+      ownNs = Math.min(ownNs, put.sentAtNs() + PUT_TIMEOUT_NS);
+    } else {
+      ownNs = Math.min(ownNs, announceAtNs);
     }
     return Math.min(follower.wakeAtNs(), Math.min(ownNs, snapshotWakeAtNs));
   }
 
-  private static Requests sub(int owner, Requests requests) {
-    return (id, request) -> requests.send(id * OWNERS_OF_IDS + owner, request);
+  private Requests sub(int owner, long nowNs, Requests requests) {
+    return (id, request) -> {
+      if (owner == FOLLOWER && request instanceof StoreRequest.Get) {
+        timedGets.put(id, nowNs);
+        if (timedGets.size() > MAX_TIMED) {
+          timedGets.pollFirstEntry();
+        }
+      }
+      requests.send(id * OWNERS_OF_IDS + owner, request);
+    };
   }
 
   private void advance(long nowNs, Requests requests) {
@@ -218,40 +280,126 @@ public final class CommitMachine implements Machine<CommitMachine> {
     if (failure != null || !follower.isOpen()) {
       return;
     }
-    if (put != null) {
-      if (nowNs - put.sentAtNs() < PUT_TIMEOUT_NS) {
-        return;
-      }
+    board.onTime(nowNs);
+    if (put != null && nowNs - put.sentAtNs() >= PUT_TIMEOUT_NS) {
       put = null;
       trouble = "no answer to a PUT for " + PUT_TIMEOUT_NS / 1_000_000_000L + " s";
       policy.onUnclear(nowNs);
     }
-    if (looking) {
-      if (!follower.headKnown()) {
-        return;
-      }
+    if (looking && follower.headKnown()) {
       looking = false;
       policy.onLooked(nowNs);
     }
-    switch (policy.decide(!offers.isEmpty(), nowNs)) {
-      case WAIT -> {}
-      case LOOK -> {
-        look();
-        onTime(nowNs, requests);
-      }
-      case COMMIT -> {
-        if (!waitsForSnapshot(nowNs, requests)) {
-          commit(nowNs, requests);
-        }
+    if (expecting && !looking) {
+      expecting = false;
+      if (put == null && policy.looksAhead(nowNs)) {
+        lookOn(nowNs, requests);
       }
     }
+    boolean moved = true;
+    while (moved && failure == null) {
+      moved = step(nowNs, requests);
+    }
+  }
+
+  /** Does what the policy wants; true if it is to be asked again at once. */
+  private boolean step(long nowNs, Requests requests) {
+    Situation situation = situation(nowNs);
+    switch (policy.decide(situation, nowNs)) {
+      case WAIT -> {
+        return false;
+      }
+      case LOOK -> lookOn(nowNs, requests);
+      case PEEK -> {
+        follower.requireNext();
+        follower.onTime(nowNs, sub(FOLLOWER, nowNs, requests));
+        takeEvents(nowNs);
+      }
+      case GATHER -> board.begin(follower.state(), nowNs, sub(BOARD, nowNs, requests));
+      case ANNOUNCE -> {
+        List<Block> sent =
+            announcer.announce(follower.state(), nowNs, sub(ANNOUNCER, nowNs, requests));
+        wrote(sent);
+        return !sent.isEmpty();
+      }
+      case COMMIT -> {
+        if (waitsForSnapshot(nowNs, requests)) {
+          return false;
+        }
+        commit(nowNs, requests);
+        return put != null;
+      }
+    }
+    return true;
+  }
+
+  private void lookOn(long nowNs, Requests requests) {
+    look();
+    follower.onTime(nowNs, sub(FOLLOWER, nowNs, requests));
+    takeEvents(nowNs);
+  }
+
+  private Situation situation(long nowNs) {
+    State state = follower.state();
+    Outlook outlook = offers.isEmpty() ? Outlook.NEVER : Fold.outlook(state, offers.getFirst());
+    boolean ownWork = outlook == Outlook.ACCEPTABLE;
+    announceAtNs = ownWork ? announcer.nextDueNs(nowNs) : Long.MAX_VALUE;
+    boolean gathered = board.round() == NoticeBoard.Round.DONE && put == null;
+    Situation.Announced announcement =
+        !announcer.answered()
+            ? Situation.Announced.UNANSWERED
+            : announcer.found() ? Situation.Announced.FOUND : Situation.Announced.CREATED;
+    return new Situation(
+        ownWork,
+        outlook == Outlook.LATER,
+        kind(),
+        ownWork && announcer.wanted(state.version(), nowNs),
+        announcer.firstAtNs(),
+        announcement,
+        gathered && !ownWork && othersAcceptable(state),
+        board.round(),
+        looking,
+        put != null);
+  }
+
+  private Situation.Kind kind() {
+    if (offers.isEmpty()) {
+      return Situation.Kind.PRODUCE;
+    }
+    return switch (offers.getFirst()) {
+      case Block.Produce produce -> Situation.Kind.PRODUCE;
+      case Block.Fence fence -> Situation.Kind.FENCE;
+      default -> Situation.Kind.SHARED;
+    };
+  }
+
+  private boolean othersAcceptable(State state) {
+    for (Block block : board.held(state)) {
+      if (Fold.accepts(state, block).accepted()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private void wrote(List<Block> blocks) {
+    List<Block> all = new ArrayList<>(written);
+    for (Block block : blocks) {
+      if (offers.contains(block) && !all.contains(block)) {
+        all.add(block);
+      }
+    }
+    written = List.copyOf(all);
   }
 
   private void takeEvents(long nowNs) {
     for (LogEvent event = follower.nextEvent(); event != null; event = follower.nextEvent()) {
       if (event instanceof LogEvent.Folded folded) {
         requireSound(folded);
-        policy.onFolded(folded.outcome(), nowNs);
+        boolean own = ownCommits.containsKey(folded.outcome().header().commitId());
+        policy.onFolded(folded.outcome(), own, nowNs);
+      } else {
+        policy.onJumped(follower.state());
       }
       events.add(event);
     }
@@ -279,9 +427,8 @@ public final class CommitMachine implements Machine<CommitMachine> {
 
   private void commit(long nowNs, Requests requests) {
     State state = follower.state();
-    List<Block> blocks = acceptable(state);
-    if (blocks.isEmpty()) {
-      policy.onNothingAcceptable(nowNs);
+    VersionDraft draft = VersionDraft.assemble(state, offers, board.held(state));
+    if (draft.blocks().isEmpty()) {
       return;
     }
     VersionHeader header =
@@ -295,36 +442,15 @@ public final class CommitMachine implements Machine<CommitMachine> {
             state.runningHash(),
             follower.snapshots().newestVersion(),
             policy.paceMillis());
-    Bytes body = Bytes.wrap(ManifestCodec.encode(header, blocks));
-    put = new Put(nextRequestId++, header.version(), body, blocks, nowNs);
-    written = blocks;
+    Bytes body = Bytes.wrap(ManifestCodec.encode(header, draft.blocks()));
+    put = new Put(nextRequestId++, header.version(), body, draft.blocks(), nowNs);
+    wrote(draft.blocks());
     ownCommits.put(header.commitId(), header.version());
-    sub(SELF, requests)
+    policy.onWriting(draft.overflowed(), nowNs);
+    sub(SELF, nowNs, requests)
         .send(
             put.requestId(),
             new StoreRequest.PutIfAbsent(ObjectNames.version(header.version()), body));
-  }
-
-  /** The offers that go together into the next version, as many as it holds. */
-  private List<Block> acceptable(State state) {
-    if (offers.size() == 1) {
-      return Fold.accepts(state, offers.getFirst()).accepted() ? offers : List.of();
-    }
-    State draft = state.copy();
-    List<Block> blocks = new ArrayList<>(offers.size());
-    int lengthBytes = ManifestCodec.EMPTY_VERSION_BYTES;
-    for (Block block : offers) {
-      lengthBytes += ManifestCodec.encodedLength(block);
-      if (lengthBytes > Limits.VERSION_BYTES || blocks.size() == Limits.VERSION_BLOCKS) {
-        break;
-      }
-      if (Fold.offer(draft, block).accepted()) {
-        blocks.add(block);
-      } else {
-        lengthBytes -= ManifestCodec.encodedLength(block);
-      }
-    }
-    return List.copyOf(blocks);
   }
 
   /** Whether a snapshot must exist before the next version, and does not yet. */
@@ -344,13 +470,13 @@ public final class CommitMachine implements Machine<CommitMachine> {
       snapshotWriter = follower.snapshotWriter();
       snapshotGeneration++;
       snapshotRetryAtNs = nowNs + SNAPSHOT_RETRY_NS;
-      snapshotWriter.onTime(nowNs, snapshotRequests(requests));
+      snapshotWriter.onTime(nowNs, snapshotRequests(nowNs, requests));
     }
   }
 
-  private Requests snapshotRequests(Requests requests) {
+  private Requests snapshotRequests(long nowNs, Requests requests) {
     long firstId = snapshotGeneration * IDS_PER_SNAPSHOT;
-    Requests sub = sub(SNAPSHOT, requests);
+    Requests sub = sub(SNAPSHOT, nowNs, requests);
     return (id, request) -> sub.send(firstId + id, request);
   }
 
@@ -359,7 +485,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
     if (writer == null || id / IDS_PER_SNAPSHOT != snapshotGeneration) {
       return;
     }
-    writer.onResponse(id % IDS_PER_SNAPSHOT, response, nowNs, snapshotRequests(requests));
+    writer.onResponse(id % IDS_PER_SNAPSHOT, response, nowNs, snapshotRequests(nowNs, requests));
     switch (writer.status()) {
       case WRITING -> {}
       case WRITTEN -> follower.snapshotWritten(writer.version(), writer.lengthBytes());
@@ -373,7 +499,6 @@ public final class CommitMachine implements Machine<CommitMachine> {
         snapshotWriter = null;
       }
     }
-    advance(nowNs, requests);
   }
 
   private void onPut(Put answered, StoreResponse response, long nowNs, Requests requests) {
@@ -386,21 +511,34 @@ public final class CommitMachine implements Machine<CommitMachine> {
     switch (response) {
       case StoreResponse.Created created -> {
         follower.committed(answered.version(), answered.body(), nowNs);
-        follower.onTime(nowNs, sub(FOLLOWER, requests));
+        follower.onTime(nowNs, sub(FOLLOWER, nowNs, requests));
         takeEvents(nowNs);
         policy.onCommitted(tookNs, nowNs);
+        if (failure == null) {
+          cleanUp(answered.version(), nowNs, requests);
+        }
         if (failure == null && follower.snapshots().due()) {
           startSnapshot(nowNs, requests);
         }
       }
-      case StoreResponse.Exists exists -> policy.onLost(tookNs);
+      case StoreResponse.Exists exists -> policy.onLost(tookNs, nowNs);
       case StoreResponse.Failed failed -> onPutFailed(failed, nowNs);
       default -> policy.onUnclear(nowNs);
     }
   }
 
+  private void cleanUp(long version, long nowNs, Requests requests) {
+    board.cleanUp(follower.state(), WORTH_A_DELETE, sub(BOARD, nowNs, requests));
+    if (version % Limits.ANNOUNCE_VERSIONS == 0) {
+      board.sweep(version, sub(BOARD, nowNs, requests));
+    }
+  }
+
   private void onPutFailed(StoreResponse.Failed failed, long nowNs) {
     trouble = failed.detail();
+    if (failed.failure() == StoreFailure.THROTTLED) {
+      policy.onThrottled();
+    }
     if (failed.failure() == StoreFailure.CONFLICT) {
       policy.onConflict(nowNs);
       return;
@@ -432,6 +570,10 @@ public final class CommitMachine implements Machine<CommitMachine> {
             put,
             nextRequestId,
             looking,
+            expecting,
+            board.fingerprint(),
+            announcer.fingerprint(),
+            timedGets,
             refusals,
             snapshotGeneration,
             snapshotRetryAtNs,

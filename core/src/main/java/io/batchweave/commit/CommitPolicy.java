@@ -1,27 +1,24 @@
 package io.batchweave.commit;
 
+import io.batchweave.commit.NoticeBoard.Round;
+import io.batchweave.commit.Situation.Kind;
 import io.batchweave.format.Block;
 import io.batchweave.log.Bits;
 import io.batchweave.log.BlockOutcome;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.log.FoldOutcome;
+import io.batchweave.log.State;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Objects;
 
 /**
- * Decides when to look at the head and when to write: observations and the time go in, a decision
- * and the time of the next one come out. It decides nothing about safety: a bad decision costs
- * requests.
+ * Decides when to look at the head, when to announce, when to gather the announcements of others
+ * and when to write: observations and the time go in, a decision and the time of the next one come
+ * out. It decides nothing about safety: a bad decision costs requests.
  *
- * <p>This is the plain loop: everybody commits for himself. A lone owner writes at once, without a
- * look. Among several each draws a slot after the version it saw last, at random over a window that
- * grows with their number and the time of a PUT; whoever has just won stays out for one more
- * interval and the first window, so that winners do not keep winning; a slot is followed by a look
- * and a single PUT. No delay grows with conflicts: one's own bad luck is no measure of the load.
- * Only a failing store makes it back off.
- *
- * <p>Versions are paced: at most {@value #MAX_VERSIONS_PER_SECOND} per second, fewer where each
- * would be read by very many owners, but never fewer than one.
+ * <p>The rules are in the description of this package. In short: whoever wrote the last version
+ * leads, writes for all and goes on at its own pace while there is work; the others announce, and
+ * step in when that brings nothing.
  */
 public final class CommitPolicy {
   /** What to do now. */
@@ -30,6 +27,12 @@ public final class CommitPolicy {
     WAIT,
     /** Read on to the head. */
     LOOK,
+    /** Ask for the next version once. */
+    PEEK,
+    /** Read the announcements of others. */
+    GATHER,
+    /** Announce one's own blocks. */
+    ANNOUNCE,
     /** Write the next version. */
     COMMIT
   }
@@ -48,26 +51,51 @@ public final class CommitPolicy {
   private static final long MIN_BACKOFF_NS = 50 * MILLISECOND_NS;
   private static final long MAX_BACKOFF_NS = 5 * SECOND_NS;
   private static final long STALL_NS = 250 * MILLISECOND_NS;
-  private static final long MIN_PUT_NS = 2 * MILLISECOND_NS;
+  private static final long MIN_STEP_IN_NS = 50 * MILLISECOND_NS;
+  private static final long MAX_SLOWDOWN_NS = 10 * SECOND_NS;
+  private static final int UNKNOWN_CROWD = 512;
+  private static final int LIKELY_CROWD = 64;
+  private static final int BUSY_OWNERS = 8;
   private static final long NONE = Long.MAX_VALUE;
+  private static final long NEVER = Long.MIN_VALUE / 4;
 
   private final String self;
   private final Bits bits;
   private final Map<String, Long> lastVersions;
+  private final RequestTimes times;
   private long newestVersion;
-  private long putNs = 20 * MILLISECOND_NS;
-  private long intervalNs = SECOND_NS / MAX_VERSIONS_PER_SECOND;
-  private long lastVersionAtNs = -NONE;
-  private long lookedAtNs = -NONE;
-  private boolean lookedByCommit;
-  private int seenSinceLook;
-  private long slotAtNs = NONE;
-  private long blockedUntilNs = -NONE;
-  private long stalledUntilNs = -NONE;
-  private int failures;
-  private boolean ownIsLast;
+
+  // What is known of the log, and since when.
+  private long knownAtNs = NEVER;
+  private long lastFoldedAtNs = NEVER;
+  private long lastAgeNs;
+  private long spacingNs = NONE;
+  private int foldedSinceKnown;
+  private long lookBegunNs = NEVER;
+  private long paceNs = SECOND_NS / MAX_VERSIONS_PER_SECOND;
   private boolean mustLook = true;
-  private boolean fresh;
+
+  // The leader's part.
+  private boolean ownIsLast;
+  private boolean helped;
+  private boolean overflowed;
+  private long putAtNs = NEVER;
+  private long needRoundAfterNs = NEVER;
+  private long roundBegunNs = NEVER;
+  private long leadUntilNs = NEVER;
+  private long yieldUntilNs = NONE;
+
+  // The follower's part.
+  private long slotAtNs = NONE;
+  private long episodeNs = NONE;
+  private long stepInAtNs = NONE;
+  private boolean extended;
+  private boolean direct;
+  private long peekAtNs = NONE;
+
+  private long blockedUntilNs = NEVER;
+  private long slowdownNs;
+  private int failures;
   private long wakeAtNs = NONE;
 
   /**
@@ -80,26 +108,40 @@ public final class CommitPolicy {
     this.self = self;
     this.bits = bits;
     this.lastVersions = new HashMap<>();
+    this.times = new RequestTimes();
   }
 
   private CommitPolicy(CommitPolicy other) {
     this.self = other.self;
     this.bits = other.bits.copy();
     this.lastVersions = new HashMap<>(other.lastVersions);
+    this.times = new RequestTimes(other.times);
     this.newestVersion = other.newestVersion;
-    this.putNs = other.putNs;
-    this.intervalNs = other.intervalNs;
-    this.lastVersionAtNs = other.lastVersionAtNs;
-    this.lookedAtNs = other.lookedAtNs;
-    this.lookedByCommit = other.lookedByCommit;
-    this.seenSinceLook = other.seenSinceLook;
-    this.slotAtNs = other.slotAtNs;
-    this.blockedUntilNs = other.blockedUntilNs;
-    this.stalledUntilNs = other.stalledUntilNs;
-    this.failures = other.failures;
-    this.ownIsLast = other.ownIsLast;
+    this.knownAtNs = other.knownAtNs;
+    this.lastFoldedAtNs = other.lastFoldedAtNs;
+    this.lastAgeNs = other.lastAgeNs;
+    this.spacingNs = other.spacingNs;
+    this.foldedSinceKnown = other.foldedSinceKnown;
+    this.lookBegunNs = other.lookBegunNs;
+    this.paceNs = other.paceNs;
     this.mustLook = other.mustLook;
-    this.fresh = other.fresh;
+    this.ownIsLast = other.ownIsLast;
+    this.helped = other.helped;
+    this.overflowed = other.overflowed;
+    this.putAtNs = other.putAtNs;
+    this.needRoundAfterNs = other.needRoundAfterNs;
+    this.roundBegunNs = other.roundBegunNs;
+    this.leadUntilNs = other.leadUntilNs;
+    this.yieldUntilNs = other.yieldUntilNs;
+    this.slotAtNs = other.slotAtNs;
+    this.episodeNs = other.episodeNs;
+    this.stepInAtNs = other.stepInAtNs;
+    this.extended = other.extended;
+    this.direct = other.direct;
+    this.peekAtNs = other.peekAtNs;
+    this.blockedUntilNs = other.blockedUntilNs;
+    this.slowdownNs = other.slowdownNs;
+    this.failures = other.failures;
     this.wakeAtNs = other.wakeAtNs;
   }
 
@@ -109,73 +151,292 @@ public final class CommitPolicy {
    * @param block any block
    */
   public static String ownerOf(Block block) {
-    return switch (block) {
-      case Block.Fence fence -> "p." + fence.producer();
-      case Block.Produce produce -> "p." + produce.producer();
-      case Block.Retire retire -> "p." + retire.producer();
-      case Block.OpenSession session -> "g." + session.group();
-      case Block.EndSession session -> "g." + session.group();
-      case Block.Pin pin -> "g." + pin.group();
-      case Block.OperatorPin pin -> "g." + pin.group();
-      case Block.Unpin unpin -> "g." + unpin.group();
-      case Block.Skip skip -> "operator";
-      case Block.Reclaim reclaim -> "operator";
-      case Block.Seal seal -> "operator";
-    };
+    return Owners.of(block);
   }
+
+  // ---- decisions
 
   /**
    * Decides.
    *
-   * @param work whether there is a block to commit
+   * @param now what the machine says of itself
    * @param nowNs the time
    */
-  public Step decide(boolean work, long nowNs) {
+  Step decide(Situation now, long nowNs) {
     wakeAtNs = NONE;
-    if (!work) {
-      slotAtNs = NONE;
-      return Step.WAIT;
+    if (!now.announced()) {
+      episodeNs = NONE;
+      peekAtNs = NONE;
+    } else if (episodeNs != now.announcedAtNs()) {
+      beginEpisode(now, nowNs);
+    }
+    if (now.writing()) {
+      boolean gather = overflowed && roundBegunNs < putAtNs && !inProgress(now);
+      return gather ? gather(nowNs) : Step.WAIT;
     }
     if (nowNs < blockedUntilNs) {
       return waitUntil(blockedUntilNs);
     }
-    if (stalledUntilNs != -NONE) {
-      if (nowNs < stalledUntilNs) {
-        return waitUntil(stalledUntilNs);
-      }
-      stalledUntilNs = -NONE;
-      mustLook = true;
+    if (leads(nowNs)) {
+      return lead(now, nowNs);
     }
-    if (mustLook) {
-      return Step.LOOK;
+    if (!now.ownWork()) {
+      slotAtNs = NONE;
+      return now.waiting() ? lookNowAndThen(now, nowNs) : Step.WAIT;
     }
-    if (slotAtNs == NONE) {
-      slotAtNs = slot(nowNs);
+    return follow(now, nowNs);
+  }
+
+  private Step lookNowAndThen(Situation now, long nowNs) {
+    if (now.looking()) {
+      return Step.WAIT;
     }
-    if (nowNs < slotAtNs) {
-      return waitUntil(slotAtNs);
-    }
-    return fresh ? Step.COMMIT : Step.LOOK;
+    return nowNs - lookBegunNs < STALL_NS ? waitUntil(lookBegunNs + STALL_NS) : look(nowNs);
   }
 
   private Step waitUntil(long atNs) {
-    wakeAtNs = atNs;
+    wakeAtNs = Math.min(wakeAtNs, atNs);
     return Step.WAIT;
   }
 
-  private long slot(long nowNs) {
-    int others = otherOwners();
-    long minNs = minIntervalNs(others);
-    long atNs = lastVersionAtNs == -NONE ? nowNs : Math.max(nowNs, lastVersionAtNs + minNs);
-    if (others == 0) {
-      return atNs;
-    }
-    long windowNs = windowNs(others);
-    return atNs + (ownIsLast ? minNs + windowNs : 0) + bits.nextBelow(windowNs);
+  private Step gather(long nowNs) {
+    roundBegunNs = nowNs;
+    return Step.GATHER;
   }
 
-  private long windowNs(int others) {
-    return 2L * others * putNs;
+  private static boolean inProgress(Situation now) {
+    return now.round() == Round.LISTING || now.round() == Round.READING;
+  }
+
+  /** Whether to go on as the one who writes for all, without a look. */
+  private boolean leads(long nowNs) {
+    return ownIsLast && !mustLook && (otherOwners() == 0 || nowNs <= leadUntilNs);
+  }
+
+  private Step lead(Situation now, long nowNs) {
+    slotAtNs = NONE;
+    if (inProgress(now)) {
+      return Step.WAIT;
+    }
+    long dueAtNs = overflowed ? nowNs : putAtNs + intervalNs();
+    if (roundBegunNs < needRoundAfterNs || (now.ownWork() && roundIsOld(nowNs))) {
+      if (!now.ownWork() && otherOwners() == 0) {
+        return Step.WAIT;
+      }
+      long gatherAtNs = now.ownWork() || helped ? dueAtNs - leadTimeNs() : lastRoundAtNs();
+      return nowNs < gatherAtNs ? waitUntil(gatherAtNs) : gather(nowNs);
+    }
+    if (now.round() == Round.FAILED) {
+      return leadBlind(now, nowNs);
+    }
+    yieldUntilNs = NONE;
+    if (now.ownWork() || now.helpWork()) {
+      return nowNs < dueAtNs ? waitUntil(dueAtNs) : Step.COMMIT;
+    }
+    if (roundBegunNs >= lastRoundAtNs()) {
+      leadUntilNs = NEVER;
+      return Step.WAIT;
+    }
+    helped = false;
+    needRoundAfterNs = nowNs;
+    return waitUntil(Math.max(nowNs + 1, lastRoundAtNs()));
+  }
+
+  private boolean roundIsOld(long nowNs) {
+    return nowNs - roundBegunNs > Math.max(intervalNs(), 4 * times.roundNs());
+  }
+
+  /** When a leader whom nobody needed for a while looks for announcements for the last time. */
+  private long lastRoundAtNs() {
+    return lastFoldedAtNs + freshNs() + times.putNs();
+  }
+
+  /** A leader that cannot list: announces, yields, then writes its own once. */
+  private Step leadBlind(Situation now, long nowNs) {
+    if (!now.ownWork()) {
+      leadUntilNs = NEVER;
+      return Step.WAIT;
+    }
+    if (yieldUntilNs == NONE) {
+      yieldUntilNs = nowNs + stepInNs() + jitterNs(crowd());
+      leadUntilNs = Math.max(leadUntilNs, yieldUntilNs + SECOND_NS);
+      if (now.unannounced()) {
+        return Step.ANNOUNCE;
+      }
+    }
+    if (nowNs < yieldUntilNs) {
+      return waitUntil(yieldUntilNs);
+    }
+    yieldUntilNs = NONE;
+    return Step.COMMIT;
+  }
+
+  private Step follow(Situation now, long nowNs) {
+    if (mustLook) {
+      return now.looking() ? Step.WAIT : look(nowNs);
+    }
+    boolean active = leaderIsActive(nowNs);
+    if (now.announced() && now.unannounced()) {
+      return Step.ANNOUNCE;
+    }
+    if (!now.announced() && slotAtNs == NONE) {
+      if (!active && lookBegunNs < nowNs - recentNs()) {
+        return now.looking() ? Step.WAIT : look(nowNs);
+      }
+      if (active || now.kind() == Kind.SHARED) {
+        return Step.ANNOUNCE;
+      }
+      if (now.looking()) {
+        return Step.WAIT;
+      }
+      slotAtNs = nowNs + (now.kind() == Kind.FENCE ? jitterNs(crowd()) : 0);
+    } else if (now.announced()) {
+      slotAtNs = stepInAtNs(now);
+    }
+    if (nowNs < slotAtNs) {
+      return untilSlot(now, nowNs);
+    }
+    return attempt(now, nowNs);
+  }
+
+  private Step untilSlot(Situation now, long nowNs) {
+    if (now.announced() && !now.looking()) {
+      if (nowNs >= peekAtNs) {
+        peekAtNs = nowNs + paceNs / 3 + times.getNs();
+        // Far behind, one answer leads to the next; near the head each is waited for.
+        return nowNs - lastFoldedAtNs > 2 * paceNs ? look(nowNs) : Step.PEEK;
+      }
+      wakeAtNs = peekAtNs;
+    }
+    return waitUntil(slotAtNs);
+  }
+
+  /** Writes oneself: with a fresh look and a fresh round. */
+  private Step attempt(Situation now, long nowNs) {
+    if (lookBegunNs < slotAtNs && !now.looking()) {
+      return look(nowNs);
+    }
+    if (now.announced() && !direct && now.looking()) {
+      // Most often that was it; only then are announcements read.
+      return Step.WAIT;
+    }
+    if (now.announced() && !direct && !extended && lastFoldedAtNs > episodeNs && !ownIsLast) {
+      // The log moved without one's block: whoever leads gets a second interval, no third.
+      extended = true;
+      stepInAtNs = Math.max(nowNs, episodeNs + 2 * stepInNs() + jitterNs(crowd()));
+      slotAtNs = stepInAtNs;
+      peekAtNs = nowNs + paceNs / 2;
+      return waitUntil(slotAtNs);
+    }
+    if (roundBegunNs < slotAtNs && !inProgress(now)) {
+      return gather(nowNs);
+    }
+    if (now.looking() || inProgress(now)) {
+      return Step.WAIT;
+    }
+    if (now.round() == Round.FAILED && !now.announced()) {
+      return Step.ANNOUNCE;
+    }
+    return Step.COMMIT;
+  }
+
+  private Step look(long nowNs) {
+    lookBegunNs = nowNs;
+    return Step.LOOK;
+  }
+
+  private void beginEpisode(Situation now, long nowNs) {
+    episodeNs = now.announcedAtNs();
+    extended = false;
+    boolean active = leaderIsActive(nowNs);
+    direct = now.kind() == Kind.SHARED && !active;
+    stepInAtNs = direct ? episodeNs : episodeNs + stepInNs() + jitterNs(crowd());
+    peekAtNs = episodeNs + times.putNs() + times.roundNs() + times.putNs() + 3 * paceNs / 5;
+  }
+
+  private long stepInAtNs(Situation now) {
+    return switch (now.announcement()) {
+      case UNANSWERED -> direct ? Math.max(stepInAtNs, episodeNs + stepInNs()) : stepInAtNs;
+      case CREATED -> stepInAtNs;
+      case FOUND ->
+          now.kind() == Kind.SHARED ? Math.max(stepInAtNs, episodeNs + 2 * stepInNs()) : stepInAtNs;
+    };
+  }
+
+  /** Whether to read on now, before there is anything to offer; work is on its way. */
+  boolean looksAhead(long nowNs) {
+    boolean needed = !leads(nowNs) && !leaderIsActive(nowNs) && lookBegunNs < nowNs - recentNs();
+    if (needed) {
+      lookBegunNs = nowNs;
+    }
+    return needed;
+  }
+
+  // ---- estimates
+
+  private long recentNs() {
+    return 2 * times.putNs();
+  }
+
+  /** Least time from one version to the next. */
+  private long intervalNs() {
+    int others = otherOwners();
+    long leastNs = SECOND_NS / MAX_VERSIONS_PER_SECOND;
+    if (others > 0) {
+      long byReadsNs = (others + 1L) * SECOND_NS / MAX_READS_PER_SECOND;
+      leastNs = Math.max(leastNs, Math.max(byReadsNs, 2 * times.cycleNs()));
+    }
+    return Math.min(SECOND_NS, leastNs) + slowdownNs;
+  }
+
+  /** From the LIST to the version it serves. */
+  private long leadTimeNs() {
+    return times.listNs() + (helped ? 3 : 1) * times.getNs();
+  }
+
+  /** For how long after a version somebody is expected to serve announcements. */
+  private long freshNs() {
+    return 3 * paceNs / 2 + times.getNs();
+  }
+
+  /** How long an announcement may take before its owner doubts that anybody serves it. */
+  private long stepInNs() {
+    return Math.max(MIN_STEP_IN_NS, paceNs + 2 * times.cycleNs());
+  }
+
+  /** Longest wait for the answers of reads that one round begins. */
+  long readPatienceNs() {
+    return Math.max(20 * MILLISECOND_NS, 4 * times.getNs());
+  }
+
+  private boolean leaderIsActive(long nowNs) {
+    if (ownIsLast || lastFoldedAtNs == NEVER) {
+      return false;
+    }
+    long ageNs = nowNs - lastFoldedAtNs + lastAgeNs;
+    if (ageNs < freshNs()) {
+      return true;
+    }
+    // With many others somebody has led all the time; whether still, the step-in timer finds out.
+    return otherOwners() >= BUSY_OWNERS
+        && spacingNs < 2 * paceNs
+        && nowNs - knownAtNs < 10 * SECOND_NS;
+  }
+
+  /** How many may step in at the same time. */
+  private int crowd() {
+    return newestVersion == 0 ? UNKNOWN_CROWD : Math.max(LIKELY_CROWD, otherOwners() + 1);
+  }
+
+  /**
+   * A delay drawn so that of a crowd few come first: the density grows exponentially, and when the
+   * first of them has written, most of the others have not begun.
+   */
+  private long jitterNs(int crowd) {
+    double log = Math.log(crowd);
+    double uniform = (bits.nextBelow(1L << 30) + 1) / (double) (1L << 30);
+    double windowNs = log * (times.listNs() + times.putNs());
+    return (long) (windowNs * Math.max(0, 1 + Math.log(uniform) / log));
   }
 
   private int otherOwners() {
@@ -187,34 +448,72 @@ public final class CommitPolicy {
     return others;
   }
 
-  private static long minIntervalNs(int others) {
-    long byReadsNs = (others + 1L) * SECOND_NS / MAX_READS_PER_SECOND;
-    return Math.min(SECOND_NS, Math.max(SECOND_NS / MAX_VERSIONS_PER_SECOND, byReadsNs));
+  // ---- observations
+
+  /**
+   * The state was read from a snapshot: who was active before it.
+   *
+   * @param state as opened
+   */
+  public void onJumped(State state) {
+    newestVersion = Math.max(newestVersion, state.version());
+    state.forEachProducer((id, producer) -> {
+      if (producer.lastVersion() > state.version() - ACTIVE_VERSIONS) {
+        lastVersions.merge("p." + id, producer.lastVersion(), Math::max);
+      }
+    });
   }
 
   /**
    * A version was folded, one's own or another's.
    *
    * @param outcome what it did
+   * @param own whether this machine wrote it
    * @param nowNs the time
    */
-  public void onFolded(FoldOutcome outcome, long nowNs) {
+  public void onFolded(FoldOutcome outcome, boolean own, long nowNs) {
     newestVersion = Math.max(newestVersion, outcome.version());
+    boolean others = false;
     for (BlockOutcome block : outcome.blocks()) {
       if (block.accepted()) {
-        lastVersions.put(ownerOf(block.block()), outcome.version());
+        String owner = Owners.of(block.block());
+        lastVersions.put(owner, outcome.version());
+        others |= !owner.equals(self);
       }
     }
     if (lastVersions.size() > 4 * ACTIVE_VERSIONS) {
       lastVersions.values().removeIf(version -> version <= newestVersion - ACTIVE_VERSIONS);
     }
-    if (lastVersionAtNs != -NONE) {
-      intervalNs += (Math.min(10 * SECOND_NS, nowNs - lastVersionAtNs) - intervalNs) / 8;
+    foldedSinceKnown++;
+    lastFoldedAtNs = nowNs;
+    lastAgeNs = 0;
+    slotAtNs = NONE;
+    yieldUntilNs = NONE;
+    helped = own && others;
+    ownIsLast = own;
+    if (own) {
+      paceNs = intervalNs();
+      leadUntilNs = lastRoundAtNs() + 2 * times.cycleNs() + SECOND_NS;
+    } else {
+      overflowed = false;
+      paceNs = Math.clamp(outcome.header().paceMillis(), 1, 10_000) * MILLISECOND_NS;
+      peekAtNs = Math.max(peekAtNs == NONE ? NEVER : peekAtNs, nowNs + 3 * paceNs / 4);
     }
-    lastVersionAtNs = nowNs;
-    seenSinceLook++;
-    ownIsLast = false;
-    fresh = false;
+  }
+
+  /** The log is known up to now: how often versions came, and how old the last one may be. */
+  private void known(long nowNs) {
+    if (foldedSinceKnown > 0) {
+      if (knownAtNs != NEVER) {
+        long gapNs = nowNs - knownAtNs;
+        spacingNs = gapNs / foldedSinceKnown;
+        lastAgeNs = Math.max(0, gapNs / (foldedSinceKnown + 1) - (nowNs - lastFoldedAtNs));
+      } else {
+        lastAgeNs = 10 * SECOND_NS;
+      }
+    }
+    foldedSinceKnown = 0;
+    knownAtNs = nowNs;
   }
 
   /**
@@ -223,37 +522,22 @@ public final class CommitPolicy {
    * @param nowNs the time
    */
   public void onLooked(long nowNs) {
-    int others = otherOwners();
-    boolean atSlot = slotAtNs != NONE && nowNs >= slotAtNs;
-    long pacedAtNs =
-        lookedAtNs == -NONE
-            ? nowNs
-            : lookedAtNs + (seenSinceLook + (lookedByCommit ? 1 : 0)) * minIntervalNs(others);
+    known(nowNs);
     mustLook = false;
-    lookedAtNs = nowNs;
-    lookedByCommit = false;
-    seenSinceLook = 0;
     failures = 0;
-    fresh = atSlot || others == 0;
-    if (atSlot && others > 0 && pacedAtNs > nowNs) {
-      // Others were quicker than the pace allows: one's turn comes a little later, without a look.
-      slotAtNs = pacedAtNs + bits.nextBelow(windowNs(others));
-    }
   }
 
   /**
-   * There was work at the head, but nothing of it that the fold would accept now.
+   * A version was sent.
    *
+   * @param moreToCome whether acceptable blocks did not fit into it
    * @param nowNs the time
    */
-  public void onNothingAcceptable(long nowNs) {
-    stalledUntilNs = nowNs + STALL_NS;
-    wakeAtNs = stalledUntilNs;
-  }
-
-  /** There is other work than before. */
-  public void onNewOffer() {
-    stalledUntilNs = -NONE;
+  void onWriting(boolean moreToCome, long nowNs) {
+    putAtNs = nowNs;
+    needRoundAfterNs = nowNs;
+    overflowed = moreToCome;
+    slotAtNs = NONE;
   }
 
   /**
@@ -263,25 +547,27 @@ public final class CommitPolicy {
    * @param nowNs the time
    */
   public void onCommitted(long tookNs, long nowNs) {
-    observePut(tookNs);
+    times.put(tookNs);
+    slowdownNs = slowdownNs < 20 * MILLISECOND_NS ? 0 : slowdownNs / 8;
     failures = 0;
-    slotAtNs = NONE;
-    lookedAtNs = nowNs;
-    lookedByCommit = true;
-    seenSinceLook = 0;
-    ownIsLast = true;
-    fresh = otherOwners() == 0;
+    known(nowNs);
+    lastAgeNs = 0;
   }
 
   /**
    * Another version stands in its place.
    *
    * @param tookNs from request to answer
+   * @param nowNs the time
    */
-  public void onLost(long tookNs) {
-    observePut(tookNs);
+  public void onLost(long tookNs, long nowNs) {
+    times.put(tookNs);
     failures = 0;
     again();
+    if (episodeNs != NONE) {
+      stepInAtNs = Math.max(stepInAtNs, nowNs + paceNs + jitterNs(crowd()));
+      peekAtNs = nowNs + paceNs / 2;
+    }
   }
 
   /**
@@ -291,7 +577,7 @@ public final class CommitPolicy {
    */
   public void onConflict(long nowNs) {
     again();
-    slotAtNs = nowNs + 1 + bits.nextBelow(2 * putNs);
+    blockedUntilNs = nowNs + 1 + bits.nextBelow(2 * times.putNs());
   }
 
   /**
@@ -301,23 +587,30 @@ public final class CommitPolicy {
    */
   public void onUnclear(long nowNs) {
     again();
-    backOff(nowNs);
+    long boundNs = Math.min(MAX_BACKOFF_NS, MIN_BACKOFF_NS << Math.min(failures, 7));
+    failures++;
+    blockedUntilNs = nowNs + boundNs / 2 + bits.nextBelow(boundNs / 2);
+  }
+
+  /** The store asked to slow down. */
+  void onThrottled() {
+    slowdownNs = Math.min(MAX_SLOWDOWN_NS, Math.max(100 * MILLISECOND_NS, 2 * slowdownNs));
+  }
+
+  /** A LIST was answered. */
+  void onListed(long tookNs) {
+    times.list(tookNs);
+  }
+
+  /** A GET was answered. */
+  void onGot(long tookNs) {
+    times.get(tookNs);
   }
 
   private void again() {
     mustLook = true;
-    fresh = false;
+    overflowed = false;
     slotAtNs = NONE;
-  }
-
-  private void observePut(long tookNs) {
-    putNs = Math.max(MIN_PUT_NS, putNs + (Math.min(tookNs, SECOND_NS) - putNs) / 8);
-  }
-
-  private void backOff(long nowNs) {
-    long boundNs = Math.min(MAX_BACKOFF_NS, MIN_BACKOFF_NS << Math.min(failures, 7));
-    failures++;
-    blockedUntilNs = nowNs + boundNs / 2 + bits.nextBelow(boundNs / 2);
   }
 
   /** When to decide again; {@code Long.MAX_VALUE} if only events matter. */
@@ -325,9 +618,9 @@ public final class CommitPolicy {
     return wakeAtNs;
   }
 
-  /** The interval between versions as seen here, for the header of the next one: 1 to 10,000. */
+  /** The interval between versions that this committer keeps, for their headers: 1 to 10,000. */
   public int paceMillis() {
-    return (int) Math.max(1, Math.min(10_000, intervalNs / MILLISECOND_NS));
+    return Math.clamp(intervalNs() / MILLISECOND_NS, 1, 10_000);
   }
 
   /** A copy that shares nothing mutable. */
@@ -337,23 +630,32 @@ public final class CommitPolicy {
 
   /** A hash of the whole state. */
   public long fingerprint() {
-    return Objects.hash(
-        self,
+    return Fingerprint.of(
         bits.fingerprint(),
         lastVersions,
+        times.fingerprint(),
         newestVersion,
-        putNs,
-        intervalNs,
-        lastVersionAtNs,
-        lookedAtNs,
-        lookedByCommit,
-        seenSinceLook,
-        slotAtNs,
+        Fingerprint.of(
+            knownAtNs,
+            lastFoldedAtNs,
+            lastAgeNs,
+            spacingNs,
+            foldedSinceKnown,
+            lookBegunNs,
+            paceNs,
+            mustLook),
+        Fingerprint.of(
+            ownIsLast,
+            helped,
+            overflowed,
+            putAtNs,
+            needRoundAfterNs,
+            roundBegunNs,
+            leadUntilNs,
+            yieldUntilNs),
+        Fingerprint.of(slotAtNs, episodeNs, stepInAtNs, extended, direct, peekAtNs),
         blockedUntilNs,
-        stalledUntilNs,
-        failures,
-        ownIsLast,
-        mustLook,
-        fresh);
+        slowdownNs,
+        failures);
   }
 }

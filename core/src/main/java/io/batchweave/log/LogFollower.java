@@ -66,6 +66,7 @@ public final class LogFollower implements Machine<LogFollower> {
   private long demand = 1;
   private long metDemand;
   private long metHead;
+  private boolean nextWanted;
   private long missing = -1;
   private @Nullable LogFollower rebuild;
   private @Nullable SegmentRecord rebuilt;
@@ -117,6 +118,7 @@ public final class LogFollower implements Machine<LogFollower> {
     this.demand = other.demand;
     this.metDemand = other.metDemand;
     this.metHead = other.metHead;
+    this.nextWanted = other.nextWanted;
     this.missing = other.missing;
     this.rebuild = other.rebuild == null ? null : other.rebuild.copy();
     this.rebuilt = other.rebuilt;
@@ -141,6 +143,12 @@ public final class LogFollower implements Machine<LogFollower> {
   public void requireHead() {
     demand++;
     wakeAtNs = AT_ONCE;
+  }
+
+  /** Asks for the next version once, whether it is there or not. */
+  public void requireNext() {
+    nextWanted = true;
+    wakeAtNs = Long.MIN_VALUE;
   }
 
   /**
@@ -333,7 +341,8 @@ public final class LogFollower implements Machine<LogFollower> {
             highest,
             groupToList,
             demand - metDemand,
-            metHead);
+            metHead,
+            nextWanted);
     hash =
         Fingerprint.add(
             hash,
@@ -399,7 +408,8 @@ public final class LogFollower implements Machine<LogFollower> {
       }
     }
     Ask look = new Ask.Version(highest + 1);
-    boolean due = metDemand != demand || (mode == Mode.PACED && nowNs >= pace.nextLookNs());
+    boolean due =
+        nextWanted || metDemand != demand || (mode == Mode.PACED && nowNs >= pace.nextLookNs());
     boolean near = highest + 1 <= folded + policy.maxInFlight();
     return due && near && groupToList < 0 && !flight.has(look) ? look : null;
   }
@@ -507,6 +517,7 @@ public final class LogFollower implements Machine<LogFollower> {
     if (opening != null || state == null || version <= state.version()) {
       return;
     }
+    nextWanted &= version <= highest;
     if (body == null) {
       absent(version, sent, nowNs);
       return;

@@ -195,6 +195,7 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
     if (phase != Phase.LIVE) {
       throw new IllegalStateException("takes no batch while " + phase);
     }
+    commit.expectOffer();
     return queue.add(tgb, stateAfter);
   }
 
