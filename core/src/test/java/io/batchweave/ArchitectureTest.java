@@ -52,6 +52,26 @@ class ArchitectureTest {
   }
 
   @Test
+  void shouldProbeStoresFromOutsideOnly() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.batchweave.store.probe")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("io.batchweave.store.file..", "io.batchweave.store.s3..")
+        .because("a probe sees what every client sees")
+        .check(classes);
+    noClasses()
+        .that()
+        .resideInAnyPackage(
+            "io.batchweave.store", "io.batchweave.store.file..", "io.batchweave.store.s3..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAPackage("io.batchweave.store.probe")
+        .check(classes);
+  }
+
+  @Test
   void shouldKeepTheCommonRuntimeInOnePackage() {
     noClasses()
         .that()

@@ -7,6 +7,7 @@ import io.batchweave.format.Envelope;
 import io.batchweave.format.Grid;
 import io.batchweave.format.Limits;
 import io.batchweave.format.ObjectNames;
+import io.batchweave.format.StreamCapabilities;
 import io.batchweave.format.StreamCodec;
 import io.batchweave.format.StreamDescriptor;
 import io.batchweave.store.ObjectStore;
@@ -14,11 +15,16 @@ import io.batchweave.store.Payload;
 import io.batchweave.store.PutOutcome;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
+import io.batchweave.store.StoreTraits;
+import io.batchweave.store.probe.Probe;
+import io.batchweave.store.probe.ProbePlan;
+import io.batchweave.store.probe.ProbeReport;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import org.agrona.concurrent.SystemNanoClock;
 
 /** Makes and describes streams: the object {@code stream} under a root. */
 public final class Streams {
@@ -35,8 +41,75 @@ public final class Streams {
    *     Kind#TOO_NEW}; or as the store fails
    */
   public static StreamDescriptor create(ObjectStore store, Grid grid) {
+    return create(store, grid, 0);
+  }
+
+  /**
+   * As {@link #create(ObjectStore, Grid)}, on a store that has shown that it keeps one winner of a
+   * create race; what was learned about it is recorded in the stream. A root that already is a
+   * stream is not looked at again.
+   *
+   * @param store the root
+   * @param grid what its TGBs will be cut for
+   * @param unsound what to do if the store failed
+   * @return the stream that is there now
+   * @throws BatchWeaveException {@link Kind#CONFIG} if the store failed; or as without the check
+   */
+  public static StreamDescriptor createChecked(ObjectStore store, Grid grid, Unsound unsound) {
+    if (isStream(store)) {
+      return create(store, grid, 0);
+    }
+    ProbeReport report =
+        new Probe(store, ProbePlan.CREATION, SystemNanoClock.INSTANCE, line -> {}).run();
+    if (!report.sound() && unsound == Unsound.REFUSE) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "the store does not keep what commits rely on: url="
+              + store.url()
+              + " "
+              + report.failures()
+              + "; use another store (see `probe`; `init --force` makes the stream all the same,"
+              + " and nothing is promised on it)");
+    }
+    return create(store, grid, capabilities(report));
+  }
+
+  private static boolean isStream(ObjectStore store) {
+    try {
+      return find(store).isPresent();
+    } catch (StoreException e) {
+      if (e.failure() == StoreFailure.CONFIG) {
+        // A directory yet to be made; if it is more than that, the first put says so.
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  /** What to do with a store that fails the create race. */
+  public enum Unsound {
+    /** Make no stream. */
+    REFUSE,
+    /** Make it all the same and record that nothing is promised. */
+    RECORD
+  }
+
+  private static long capabilities(ProbeReport report) {
+    StoreTraits traits = report.traits();
+    return (report.sound() ? StreamCapabilities.CREATE_RACE : StreamCapabilities.UNSOUND_STORE)
+        | bit(traits.checksums(), StreamCapabilities.CHECKSUMS)
+        | bit(traits.versioning(), StreamCapabilities.VERSIONING)
+        | bit(traits.lifecycle(), StreamCapabilities.LIFECYCLE);
+  }
+
+  private static long bit(StoreTraits.Trait trait, long bit) {
+    return trait.answer() == StoreTraits.Answer.YES ? bit : 0;
+  }
+
+  private static StreamDescriptor create(ObjectStore store, Grid grid, long capabilities) {
     StreamDescriptor created =
-        new StreamDescriptor(UUID.randomUUID(), Envelope.FORMAT, grid.dp(), grid.cp(), 0);
+        new StreamDescriptor(
+            UUID.randomUUID(), Envelope.FORMAT, grid.dp(), grid.cp(), capabilities);
     Payload body = Payload.of(Bytes.wrap(StreamCodec.encode(created)));
     try {
       if (join(store.putIfAbsent(ObjectNames.STREAM, body)) == PutOutcome.CREATED) {

@@ -10,7 +10,7 @@ import org.agrona.ExpandableArrayBuffer;
 /** The object that makes a root a stream. */
 public final class StreamCodec {
   /** Capabilities among the low 32 bits that this program knows. */
-  private static final long KNOWN_CAPABILITIES = 0;
+  private static final long KNOWN_CAPABILITIES = StreamCapabilities.REQUIRED;
 
   private static final long REQUIRED_CAPABILITIES = 0xFFFF_FFFFL;
 

@@ -10,7 +10,7 @@ import java.util.UUID;
  * @param dp data-parallel size of the grid
  * @param cp context-parallel size of the grid
  * @param capabilities bits; a reader that does not know one of the low 32 must stop (TOO_NEW), it
- *     may ignore the high 32; none is defined yet
+ *     may ignore the high 32; see {@link StreamCapabilities}
  */
 public record StreamDescriptor(
     UUID streamId, int formatVersion, int dp, int cp, long capabilities) {

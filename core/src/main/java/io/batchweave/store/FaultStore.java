@@ -467,6 +467,11 @@ public final class FaultStore implements ObjectStore {
   }
 
   @Override
+  public CompletableFuture<StoreTraits> traits(String scratchKey) {
+    return inner.traits(scratchKey);
+  }
+
+  @Override
   public String url() {
     return inner.url();
   }

@@ -160,6 +160,11 @@ public final class MeteredStore implements ObjectStore {
   }
 
   @Override
+  public CompletableFuture<StoreTraits> traits(String scratchKey) {
+    return inner.traits(scratchKey);
+  }
+
+  @Override
   public String url() {
     return inner.url();
   }

@@ -97,6 +97,16 @@ public interface ObjectStore extends AutoCloseable {
    */
   CompletableFuture<List<String>> delete(List<String> keys);
 
+  /**
+   * Asks what the store tells about itself; fails only where it cannot be asked at all.
+   *
+   * @param scratchKey a key whose object may be overwritten, and may be there afterwards
+   */
+  default CompletableFuture<StoreTraits> traits(String scratchKey) {
+    Keys.requireKey(scratchKey);
+    return CompletableFuture.completedFuture(StoreTraits.NOT_TOLD);
+  }
+
   /** The URL of the root, without secrets. */
   String url();
 

@@ -25,10 +25,15 @@ public sealed interface Payload {
    */
   Reader open() throws IOException;
 
+  /** The same bytes, none of them held back: what a digest is taken of. */
+  default Payload unheld() {
+    return this;
+  }
+
   /** Reads a payload once, front to back. Not thread-safe. */
   interface Reader extends AutoCloseable {
     /**
-     * Copies the next bytes.
+     * Copies the next bytes; perhaps none, where a {@link StartingGate} holds them back.
      *
      * @param target takes as many bytes as it has room for and there are
      * @return whether all bytes of the payload have been read
@@ -144,6 +149,36 @@ public sealed interface Payload {
     @Override
     public Reader open() {
       return new ConcatReader(parts);
+    }
+  }
+
+  /** A payload whose last byte waits for a gate; made by {@link StartingGate#hold}. */
+  final class Held implements Payload {
+    private final Payload body;
+    private final StartingGate gate;
+
+    Held(Payload body, StartingGate gate) {
+      if (body.lengthBytes() < 2) {
+        throw new IllegalArgumentException(
+            "too short to be held: lengthBytes=" + body.lengthBytes());
+      }
+      this.body = body;
+      this.gate = gate;
+    }
+
+    @Override
+    public long lengthBytes() {
+      return body.lengthBytes();
+    }
+
+    @Override
+    public Reader open() throws IOException {
+      return new StartingGate.HeldReader(body, gate);
+    }
+
+    @Override
+    public Payload unheld() {
+      return body;
     }
   }
 

@@ -226,6 +226,11 @@ public final class RetryingStore implements ObjectStore {
   }
 
   @Override
+  public CompletableFuture<StoreTraits> traits(String scratchKey) {
+    return inner.traits(scratchKey);
+  }
+
+  @Override
   public String url() {
     return inner.url();
   }

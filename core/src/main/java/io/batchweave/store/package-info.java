@@ -19,6 +19,8 @@
  * <tr><td>{@link io.batchweave.store.FaultStore}</td><td>lies, for tests</td></tr>
  * </table>
  *
+ * <p>{@link io.batchweave.store.probe} finds out whether a store keeps the contract.
+ *
  * <p>In production: {@code new RetryingStore(new MeteredStore(Stores.open(url, environment),
  * clock), seed)}, so that the meter sees every attempt.
  *

@@ -14,6 +14,7 @@ import io.batchweave.format.ObjectNames;
 import io.batchweave.format.Safetensors;
 import io.batchweave.format.SliceEntry;
 import io.batchweave.format.SnapshotRecord;
+import io.batchweave.format.StreamCapabilities;
 import io.batchweave.format.StreamDescriptor;
 import io.batchweave.format.TgbEntry;
 import io.batchweave.read.Coordinate;
@@ -126,6 +127,7 @@ final class InspectCommand implements Callable<Integer> {
     document.put("format", descriptor.formatVersion());
     document.put("dp", descriptor.dp());
     document.put("cp", descriptor.cp());
+    document.put("store", String.join(",", StreamCapabilities.names(descriptor.capabilities())));
     document.put("version", state.version());
     document.put("steps", state.nextStep());
     document.put("horizon", state.horizon());

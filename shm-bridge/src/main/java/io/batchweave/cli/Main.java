@@ -40,6 +40,7 @@ import picocli.CommandLine.ScopeType;
       ServeCommand.class,
       RankCommand.class,
       InspectCommand.class,
+      ProbeCommand.class,
       SimulateCommand.class
     },
     footerHeading = "%nExamples:%n",
@@ -48,6 +49,7 @@ import picocli.CommandLine.ScopeType;
       "  ./batchweave init file:/data/stream --dp 8",
       "  ./batchweave ingest file:/data/stream corpus/ --seq-len 2048 --global-batch 64 --seal",
       "  ./batchweave serve file:/data/stream --memory 4GiB",
+      "  ./batchweave probe 's3://bucket/prefix?region=eu-central-1'",
       "",
       "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 fenced (do not restart)."
     })

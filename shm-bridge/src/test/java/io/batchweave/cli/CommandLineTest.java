@@ -72,7 +72,9 @@ class CommandLineTest {
   @Test
   void shouldExplainEveryCommandWithAnExample() {
     for (String command :
-        new String[] {"demo", "init", "ingest", "produce", "seal", "serve", "rank", "inspect"}) {
+        new String[] {
+          "demo", "init", "ingest", "produce", "seal", "serve", "rank", "inspect", "probe"
+        }) {
       assertEquals(0, run(command, "--help"));
       assertTrue(out.toString().contains("Example"), command);
       assertTrue(out.toString().contains("./batchweave " + command), command);
@@ -81,7 +83,8 @@ class CommandLineTest {
 
   @Test
   void shouldListTheSettingsOfStoresInTheHelpOfEveryCommandThatOpensOne() {
-    for (String command : new String[] {"init", "ingest", "produce", "seal", "serve", "inspect"}) {
+    for (String command :
+        new String[] {"init", "ingest", "produce", "seal", "serve", "inspect", "probe"}) {
       run(command, "--help");
       assertTrue(out.toString().contains("BATCHWEAVE_S3_ENDPOINT"), command);
       assertTrue(out.toString().contains("?pathStyle="), command);
@@ -195,6 +198,38 @@ class CommandLineTest {
     assertTrue(out.toString().contains("tokens"), out::toString);
     refuse(USAGE, args("inspect", url, "1"), "sealed");
     refuse(USAGE, args("inspect", url, "0", "2"), "no slice 2");
+  }
+
+  @Test
+  void shouldProbeADirectory() {
+    assertEquals(0, run("probe", url + "?sync=none", "--rounds", "5"), () -> out + "\n" + err);
+    assertTrue(out.toString().contains("create race"), out::toString);
+    assertTrue(out.toString().contains("verdict: streams can live here"), out::toString);
+    assertEquals(0, run("probe", url + "?sync=none", "--rounds", "5", "--json"), err::toString);
+    assertTrue(out.toString().contains("\"sound\" : true"), out::toString);
+    assertTrue(err.toString().contains("probe/"), err::toString);
+    refuse(USAGE, args("probe", url, "--connections", "1"), "connections=1");
+  }
+
+  /** F8: probe fails and no stream can be made on a store that ignores If-None-Match. */
+  @Test
+  void shouldMakeNoStreamOnAStoreThatIgnoresConditions() throws IOException {
+    try (ForgetfulS3 s3 = new ForgetfulS3()) {
+      assertEquals(FAILED, run("probe", s3.url(), "--rounds", "5"), () -> out + "\n" + err);
+      assertTrue(out.toString().contains("NO STREAM MAY LIVE HERE"), out::toString);
+      refuse(USAGE, args("init", s3.url(), "--dp", "2"), "create race", "--force");
+      assertFalse(s3.hasStream());
+      assertEquals(0, run("init", s3.url(), "--dp", "2", "--force"), err::toString);
+      assertTrue(err.toString().contains("lost or doubled"), err::toString);
+      assertTrue(s3.hasStream());
+    }
+  }
+
+  @Test
+  void shouldRecordAtInitThatTheStorePassedTheRace() {
+    initStream();
+    assertEquals(0, run("inspect", url), err::toString);
+    assertTrue(out.toString().contains("create-race"), out::toString);
   }
 
   @Test

@@ -35,6 +35,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -50,6 +51,10 @@ public final class FileObjectStore implements ObjectStore {
   public static final int DEFAULT_THREADS = 8;
 
   private static final int CHUNK_BYTES = 8 * 1024 * 1024;
+
+  /** How long to let a {@link io.batchweave.store.StartingGate} hold a byte before asking again. */
+  private static final long HELD_PAUSE_NS = 50_000;
+
   private static final int WRITE_CHUNK_BYTES = 256 * 1024;
 
   /** Whether writes survive a power failure. */
@@ -245,6 +250,9 @@ public final class FileObjectStore implements ObjectStore {
         chunk.clear();
         done = reader.read(chunk);
         chunk.flip();
+        if (!done && !chunk.hasRemaining()) {
+          LockSupport.parkNanos(HELD_PAUSE_NS);
+        }
         while (chunk.hasRemaining()) {
           channel.write(chunk);
         }

@@ -43,7 +43,7 @@ final class PayloadDigests {
 
   private static void feed(Payload payload, Consumer<ByteBuffer> digest) throws IOException {
     ByteBuffer chunk = ByteBuffer.allocate(Math.clamp(payload.lengthBytes(), 1, CHUNK_BYTES));
-    try (Payload.Reader reader = payload.open()) {
+    try (Payload.Reader reader = payload.unheld().open()) {
       boolean done;
       do {
         chunk.clear();

@@ -14,6 +14,7 @@ import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreFuture;
 import io.batchweave.store.StoreOperation;
 import io.batchweave.store.StoreSettings;
+import io.batchweave.store.StoreTraits;
 import io.batchweave.store.StoreUrl;
 import io.batchweave.store.s3.S3Failures.Phase;
 import io.batchweave.store.s3.S3Settings.Checksums;
@@ -24,6 +25,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import software.amazon.awssdk.crt.CrtRuntimeException;
@@ -305,6 +307,16 @@ public final class S3ObjectStore implements ObjectStore {
       return CompletableFuture.completedFuture(List.of());
     }
     return guarded(StoreOperation.DELETE, all.getFirst(), () -> deletes.delete(all));
+  }
+
+  @Override
+  public CompletableFuture<StoreTraits> traits(String scratchKey) {
+    Keys.requireKey(scratchKey);
+    return guarded(
+        StoreOperation.GET,
+        scratchKey,
+        () ->
+            StoreFuture.follow(new S3Traits(settings, http).ask(scratchKey), Function.identity()));
   }
 
   private StoreException refused(StoreOperation operation, String key, S3Answer answer) {

@@ -150,6 +150,30 @@ final class S3Xml {
     return failures;
   }
 
+  /**
+   * Reads the texts of one element.
+   *
+   * @param path of the element, for example {@code /LifecycleConfiguration/Rule/Status}
+   * @throws XMLStreamException if the document has another root
+   */
+  static List<String> parseTexts(byte[] document, String path) throws XMLStreamException {
+    List<String> texts = new ArrayList<>();
+    String root = path.substring(0, path.indexOf('/', 1));
+    boolean[] sawRoot = {false};
+    visit(
+        document,
+        (at, text) -> {
+          sawRoot[0] |= at.equals(root);
+          if (at.equals(path)) {
+            texts.add(text.trim());
+          }
+        });
+    if (!sawRoot[0]) {
+      throw new XMLStreamException("not a " + root.substring(1));
+    }
+    return texts;
+  }
+
   /** Reads an error; {@link ErrorBody#NONE} where the bytes are something else. */
   static ErrorBody parseError(byte[] document) {
     String[] fields = {"", "", ""}; // code, message, region
