@@ -36,6 +36,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.zip.CRC32C;
@@ -62,6 +63,7 @@ class FetcherTest {
   private FaultStore store;
   private FetchMode mode = FetchMode.FRESH;
   private final DaemonMetrics metrics = new DaemonMetrics();
+  private final AtomicInteger wakes = new AtomicInteger();
   private Fetcher fetcher;
 
   /** What a listener was told. */
@@ -108,7 +110,8 @@ class FetcherTest {
   }
 
   private Fetcher newFetcher(OnCorrupt onCorrupt) {
-    return new Fetcher(new Fetcher.Settings(64, ATTEMPTS, onCorrupt, 1), CLOCK, metrics, () -> {});
+    return new Fetcher(
+        new Fetcher.Settings(64, ATTEMPTS, onCorrupt, 1), CLOCK, metrics, wakes::incrementAndGet);
   }
 
   private static byte[] random(int length) {
@@ -193,6 +196,23 @@ class FetcherTest {
     assertArrayEquals(after, ringBytes(table + object.length, after.length));
     assertEquals(1, metrics.fetches.sum());
     assertEquals(object.length, metrics.bytesFetched.sum());
+  }
+
+  @Test
+  void shouldWakeTheAgentWhenAFetchHasEnded() {
+    upload(random(50_000));
+    fetch(random(50_000), 0, new Outcome());
+    fetcher.doWork();
+
+    long deadlineNs = CLOCK.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    while (wakes.get() == 0 && CLOCK.nanoTime() - deadlineNs < 0) {
+      LockSupport.parkNanos(100_000);
+    }
+
+    assertEquals(1, wakes.get());
+    assertEquals(1, fetcher.inFlight());
+    assertTrue(fetcher.doWork() > 0);
+    assertEquals(0, fetcher.inFlight());
   }
 
   /** U28. */

@@ -1,0 +1,65 @@
+package io.batchweave.benchmarks;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+class SampleTest {
+  private static Sample of(double... values) {
+    Sample sample = new Sample();
+    for (double value : values) {
+      sample.add(value);
+    }
+    return sample;
+  }
+
+  @Test
+  void shouldTakeTheMiddleWhenTheCountIsOdd() {
+    assertEquals(3, of(9, 1, 3).median());
+  }
+
+  @Test
+  void shouldTakeTheMeanOfTheMiddleTwoWhenTheCountIsEven() {
+    assertEquals(2.5, of(4, 1, 2, 3).median());
+  }
+
+  @Test
+  void shouldKeepValuesInTheOrderInWhichTheyCameWhenTheMedianWasAsked() {
+    Sample sample = of(9, 1, 3);
+    sample.median();
+    sample.interval();
+    assertEquals(9, sample.value(0));
+    assertEquals(3, sample.value(2));
+  }
+
+  @Test
+  void shouldGrowWhenThereAreManyValues() {
+    Sample sample = new Sample();
+    for (int i = 0; i <= 1000; i++) {
+      sample.add(i);
+    }
+    assertEquals(1001, sample.count());
+    assertEquals(500, sample.median());
+  }
+
+  @Test
+  void shouldEncloseTheMedianAndTellSpreadFromNoneWhenAskedForTheInterval() {
+    Sample spread = new Sample();
+    for (int i = 0; i < 101; i++) {
+      spread.add(i);
+    }
+    Sample.Interval wide = spread.interval();
+    assertTrue(wide.low() < 50 && wide.high() > 50, wide.toString());
+    assertTrue(wide.low() > 20 && wide.high() < 80, wide.toString());
+    assertEquals(new Sample.Interval(7, 7), of(7, 7, 7, 7).interval());
+    assertEquals(wide, spread.interval());
+  }
+
+  @Test
+  void shouldRefuseWhenNothingWasMeasured() {
+    Sample nothing = new Sample();
+    assertThrows(IllegalStateException.class, nothing::median);
+  }
+}
