@@ -49,6 +49,7 @@ final class DaemonAgent implements Agent {
     DaemonContext context = parts.context();
     this.handshake =
         new HandshakeServer(
+            context.memory(),
             parts.directory().aeronDirectory(),
             context.nanoClock(),
             context.epochClock(),

@@ -31,8 +31,7 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
 
   DoorbellIdleStrategy(NativeMemory memory, Path path) {
     try (SharedFile file = memory.open(path, FileAccess.CREATE)) {
-      file.changeMode(DaemonDirectory.FILE_MODE);
-      file.allocate(0, DoorbellDescriptor.LENGTH);
+      file.allocateNew(DoorbellDescriptor.LENGTH, DaemonDirectory.FILE_MODE);
       doorbell = file.map(DoorbellDescriptor.LENGTH, Protection.READ_WRITE);
     }
     DoorbellDescriptor.writeHeader(doorbell.segment());

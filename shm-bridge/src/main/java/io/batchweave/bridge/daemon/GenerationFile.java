@@ -26,7 +26,7 @@ final class GenerationFile implements AutoCloseable {
   private final MemorySegment control;
   private final FutexWaiter waker;
 
-  /** Creates it, state NEW; its memory is really allocated. */
+  /** Creates it, state NEW; its memory is really allocated, and nothing is left if that fails. */
   GenerationFile(NativeMemory memory, Path path, GenerationHeader header, FutexWaiter waker) {
     this.path = path;
     this.header = header;
@@ -34,8 +34,7 @@ final class GenerationFile implements AutoCloseable {
     long length =
         ControlDescriptor.fileLength(header.descriptorCount(), header.coordinates().size());
     try (SharedFile file = memory.open(path, FileAccess.CREATE)) {
-      file.changeMode(DaemonDirectory.FILE_MODE);
-      file.allocate(0, length);
+      file.allocateNew(length, DaemonDirectory.FILE_MODE);
       mapping = file.map(length, Protection.READ_WRITE);
     }
     control = mapping.segment();

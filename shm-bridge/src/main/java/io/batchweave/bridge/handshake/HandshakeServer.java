@@ -13,8 +13,15 @@ import io.aeron.logbuffer.FrameDescriptor;
 import io.aeron.logbuffer.Header;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.memory.FileAccess;
+import io.batchweave.bridge.memory.NativeMemory;
+import io.batchweave.bridge.memory.NativeMemoryException;
+import io.batchweave.bridge.memory.SharedFile;
 import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.MappedByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,6 +53,10 @@ public final class HandshakeServer implements AutoCloseable {
   private static final int TERM_BYTES = 64 << 10;
   private static final int COUNTERS_BYTES = 1 << 20;
   private static final int LOSS_REPORT_BYTES = 1 << 20;
+
+  /** The files of the driver (12 MiB) and the logs of the first ranks. */
+  private static final long ROOM_BYTES = 16L << 20;
+
   private static final int FRAGMENTS_PER_POLL = 16;
   private static final int MAX_ANSWERS = 1_024;
 
@@ -68,13 +79,16 @@ public final class HandshakeServer implements AutoCloseable {
   /**
    * Starts the driver and listens.
    *
+   * @param memory the system
    * @param aeronDirectory deleted if it is there
    * @param nanoClock monotonic time
    * @param epochClock wall clock, as the ranks see it
    * @param errors told of what Aeron could not do; must not throw
    * @param handler told of every Hello
+   * @throws BatchWeaveException CONFIG when the driver's files do not fit
    */
   public HandshakeServer(
+      NativeMemory memory,
       Path aeronDirectory,
       NanoClock nanoClock,
       EpochClock epochClock,
@@ -83,6 +97,7 @@ public final class HandshakeServer implements AutoCloseable {
     this.handler = handler;
     this.errors = errors;
     this.clock = new ClampedClock(nanoClock, epochClock);
+    requireRoom(memory, aeronDirectory);
     @Nullable MediaDriver openedDriver = null;
     @Nullable Aeron openedClient = null;
     @Nullable MappedByteBuffer openedCnc = null;
@@ -109,6 +124,39 @@ public final class HandshakeServer implements AutoCloseable {
     }
   }
 
+  /**
+   * Aeron maps its files as holes and then touches them, which on a full file system is a SIGBUS:
+   * so the room is really allocated for a moment. The driver deletes the directory when it starts.
+   */
+  private static void requireRoom(NativeMemory memory, Path aeronDirectory) {
+    try {
+      Files.createDirectories(aeronDirectory);
+      Path room = aeronDirectory.resolve("room");
+      Files.deleteIfExists(room);
+      try (SharedFile file = memory.open(room, FileAccess.CREATE)) {
+        file.allocateNew(ROOM_BYTES, 0600);
+      } catch (NativeMemoryException full) {
+        if (full.kind() != Kind.LIMIT) {
+          throw full;
+        }
+        throw new BatchWeaveException(
+            Kind.CONFIG,
+            "the files of the handshake do not fit: needed="
+                + ROOM_BYTES
+                + " available="
+                + memory.availableBytes(aeronDirectory)
+                + " directory="
+                + aeronDirectory
+                + "; lower --memory, or make room there",
+            full);
+      } finally {
+        Files.deleteIfExists(room);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   private MediaDriver.Context driverContext(Path aeronDirectory) {
     return new MediaDriver.Context()
         .aeronDirectoryName(aeronDirectory.toString())
@@ -121,6 +169,10 @@ public final class HandshakeServer implements AutoCloseable {
         .publicationUnblockTimeoutNs(UNBLOCK_NS)
         .timerIntervalNs(TIMER_NS)
         .ipcTermBufferLength(TERM_BYTES)
+        // A log of a hole would be a SIGBUS, here or in a rank, once the file system is full.
+        .termBufferSparseFile(false)
+        // The rings may well fill it: that is no error. A log that does not fit is one.
+        .lowStorageWarningThreshold(0)
         .counterValuesBufferLength(COUNTERS_BYTES)
         .lossReportBufferLength(LOSS_REPORT_BYTES)
         .nanoClock(clock)

@@ -27,14 +27,14 @@ public final class LockedMapping implements AutoCloseable {
    * Creates a file that must not exist and holds its lock.
    *
    * @param memory the system
-   * @param path the new file
-   * @param lengthBytes its length
+   * @param path the new file; nothing is left there when there is no space
+   * @param lengthBytes its length, really allocated
    * @param mode its permission bits
+   * @throws NativeMemoryException of kind LIMIT when there is no space
    */
   public static LockedMapping create(NativeMemory memory, Path path, long lengthBytes, int mode) {
     try (SharedFile file = memory.open(path, FileAccess.CREATE)) {
-      file.changeMode(mode);
-      file.truncate(lengthBytes);
+      file.allocateNew(lengthBytes, mode);
       LockedMapping locked =
           file.tryLock() && file.identity().equals(memory.identity(path))
               ? new LockedMapping(path, file.map(lengthBytes, Protection.READ_WRITE))
@@ -52,7 +52,7 @@ public final class LockedMapping implements AutoCloseable {
    *
    * @param memory the system
    * @param path the file
-   * @param lengthBytes its length
+   * @param lengthBytes its length, really allocated
    * @param mode its permission bits
    * @return null when another process (or another mapping of this one) holds the lock
    */
@@ -68,6 +68,7 @@ public final class LockedMapping implements AutoCloseable {
           if (file.lengthBytes() != lengthBytes) {
             file.truncate(lengthBytes);
           }
+          file.allocate(0, lengthBytes);
           return new LockedMapping(path, file.map(lengthBytes, Protection.READ_WRITE));
         }
       }

@@ -1,8 +1,10 @@
 package io.batchweave.bridge.memory;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
@@ -138,6 +140,21 @@ final class PosixNativeMemory implements NativeMemory {
     @Override
     public void allocate(long offset, long lengthBytes) {
       check("allocate", Posix.allocate(descriptor(), offset, lengthBytes));
+    }
+
+    @Override
+    public void allocateNew(long lengthBytes, int mode) {
+      try {
+        changeMode(mode);
+        allocate(0, lengthBytes);
+      } catch (NativeMemoryException e) {
+        try {
+          Files.deleteIfExists(path);
+        } catch (IOException left) {
+          e.addSuppressed(left);
+        }
+        throw e;
+      }
     }
 
     @Override

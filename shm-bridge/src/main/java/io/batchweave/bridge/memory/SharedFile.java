@@ -33,6 +33,16 @@ public interface SharedFile extends AutoCloseable {
   void allocate(long offset, long lengthBytes);
 
   /**
+   * Gives a file just created its mode and all of its memory: a hole of a full file system would
+   * kill whoever maps it. When that fails its name is taken away again.
+   *
+   * @param lengthBytes its length
+   * @param mode for example 0600
+   * @throws NativeMemoryException of kind LIMIT when there is no space
+   */
+  void allocateNew(long lengthBytes, int mode);
+
+  /**
    * Sets the permission bits whatever the umask.
    *
    * @param mode for example 0600

@@ -4,14 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.batchweave.bridge.SmallFileSystem;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.StepLease;
 import io.batchweave.format.Grid;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.OutputStream;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -136,24 +135,15 @@ class DaemonProcessTest extends DaemonFixture {
     }
   }
 
-  private static int run(String... command) throws IOException, InterruptedException {
-    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
-    process.getInputStream().readAllBytes();
-    return process.waitFor();
-  }
-
   /**
    * U6: a ring larger than its file system is refused; a file system that others fill is outlived.
    */
   @Test
   void shouldRefuseTooLargeARingAndOutliveAFullFileSystem() throws Exception {
-    Path small = Files.createDirectory(root.resolve("small"));
-    assumeTrue(
-        run("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", small.toString()) == 0,
-        "this process may not mount a file system");
-    try (TestStream stream = new TestStream(url(), new Grid(1, 1), SLICE_BYTES)) {
+    try (SmallFileSystem small = SmallFileSystem.mount(root, 64);
+        TestStream stream = new TestStream(url(), new Grid(1, 1), SLICE_BYTES)) {
       stream.add(40);
-      Path at = small.resolve("daemon");
+      Path at = small.path().resolve("daemon");
       Process tooLarge = serve(at, 1L << 30);
       try (BufferedReader out = tooLarge.inputReader(StandardCharsets.UTF_8)) {
         String line = firstLine(out);
@@ -169,7 +159,7 @@ class DaemonProcessTest extends DaemonFixture {
         try (TestRank rank =
             new TestRank(new TestRank.Identity(at, url(), "train", "run-0", alone()), 0)
                 .attach(SOON_NS)) {
-          fill(small.resolve("filler"));
+          small.fill();
           for (long step = 0; step < 40; step++) {
             TestRank.Take.Ready ready = rank.step(SOON_NS);
             assertArrayEquals(stream.slice(step, 0, 0), rank.slice(ready, 0, 0));
@@ -177,7 +167,7 @@ class DaemonProcessTest extends DaemonFixture {
           }
           assertTrue(daemon.isAlive());
         }
-        Files.delete(small.resolve("filler"));
+        small.makeRoom();
         try (TestRank rank =
             new TestRank(new TestRank.Identity(at, url(), "train", "run-1", alone()), 0)
                 .attach(SOON_NS)) {
@@ -187,19 +177,6 @@ class DaemonProcessTest extends DaemonFixture {
         daemon.destroy();
         assertTrue(daemon.waitFor(20, TimeUnit.SECONDS));
       }
-    } finally {
-      assertEquals(0, run("umount", small.toString()));
-    }
-  }
-
-  private static void fill(Path file) throws IOException {
-    byte[] block = new byte[1 << 16];
-    try (OutputStream out = Files.newOutputStream(file)) {
-      while (true) {
-        out.write(block);
-      }
-    } catch (IOException full) {
-      assertTrue(Files.size(file) > 0, () -> "could not fill: " + full);
     }
   }
 }

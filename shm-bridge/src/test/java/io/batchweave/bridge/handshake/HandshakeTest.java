@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.aeron.CncFileDescriptor;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.memory.NativeMemory;
 import java.io.File;
 import java.io.IOException;
 import java.nio.MappedByteBuffer;
@@ -58,6 +59,7 @@ class HandshakeTest {
     ServerAgent(Path directory, Queue<Throwable> errors) {
       server =
           new HandshakeServer(
+              NativeMemory.system(),
               directory.resolve(HandshakeProtocol.AERON_DIRECTORY),
               () -> CLOCK.nanoTime() + stolenNs.get(),
               SystemEpochClock.INSTANCE,

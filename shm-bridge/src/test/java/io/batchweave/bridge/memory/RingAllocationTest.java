@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.SharedDirectory;
+import io.batchweave.bridge.SmallFileSystem;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
@@ -42,11 +42,8 @@ class RingAllocationTest {
   /** U6: a small tmpfs, a large ring. */
   @Test
   void shouldSayWhatIsNeededWhenATmpfsIsTooSmall(@TempDir Path folder) throws Exception {
-    Path mount = Files.createDirectory(folder.resolve("small"));
-    assumeTrue(
-        run("mount", "-t", "tmpfs", "-o", "size=64m", "none", mount.toString()),
-        "mounting a tmpfs needs root");
-    try {
+    try (SmallFileSystem small = SmallFileSystem.mount(folder, 64)) {
+      Path mount = small.path();
       RingAllocation allocation = new RingAllocation(memory, new Headroom(memory), 8 * MIB);
       Path path = mount.resolve("ring-0.data");
       BatchWeaveException thrown =
@@ -63,35 +60,41 @@ class RingAllocationTest {
       assertThrows(
           BatchWeaveException.class,
           () -> allocation.create(mount.resolve("ring-1.data"), MIB, 0600));
-    } finally {
-      assertTrue(run("umount", mount.toString()));
     }
   }
 
   /** The kernel's own refusal, when the headroom that was seen is gone again. */
   @Test
   void shouldCleanUpWhenTheKernelRefuses(@TempDir Path folder) throws Exception {
-    Path mount = Files.createDirectory(folder.resolve("small"));
-    assumeTrue(
-        run("mount", "-t", "tmpfs", "-o", "size=16m", "none", mount.toString()),
-        "mounting a tmpfs needs root");
-    try (SharedFile file = memory.open(mount.resolve("file"), FileAccess.CREATE)) {
+    try (SmallFileSystem small = SmallFileSystem.mount(folder, 16);
+        SharedFile file = memory.open(small.path().resolve("file"), FileAccess.CREATE)) {
       NativeMemoryException thrown =
           assertThrows(NativeMemoryException.class, () -> file.allocate(0, 32 * MIB));
       assertEquals(Kind.LIMIT, thrown.kind());
       assertEquals(Posix.ENOSPC, thrown.errno());
-    } finally {
-      assertTrue(run("umount", mount.toString()));
     }
   }
 
-  private static boolean run(String... command) throws IOException, InterruptedException {
-    return new ProcessBuilder(command)
-            .redirectErrorStream(true)
-            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-            .start()
-            .waitFor()
-        == 0;
+  /** A file that is mapped has all of its memory, or there is no file. */
+  @Test
+  void shouldLeaveNothingWhenANewFileDoesNotFit(@TempDir Path folder) throws Exception {
+    try (SmallFileSystem small = SmallFileSystem.mount(folder, 1)) {
+      Path path = small.path().resolve("reader");
+      small.fill();
+      NativeMemoryException thrown =
+          assertThrows(
+              NativeMemoryException.class, () -> LockedMapping.create(memory, path, 8192, 0600));
+      assertEquals(Kind.LIMIT, thrown.kind());
+      assertFalse(Files.exists(path), "left a part of it");
+      assertThrows(NativeMemoryException.class, () -> LockedMapping.open(memory, path, 8192, 0600));
+      Files.delete(path);
+      small.makeRoom();
+      try (LockedMapping made = LockedMapping.create(memory, path, 8192, 0600)) {
+        long before = memory.availableBytes(small.path());
+        made.mapping().segment().fill((byte) 1);
+        assertEquals(before, memory.availableBytes(small.path()), "a part was a hole");
+      }
+    }
   }
 
   @Test
