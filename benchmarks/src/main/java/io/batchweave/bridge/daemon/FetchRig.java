@@ -3,6 +3,7 @@ package io.batchweave.bridge.daemon;
 import io.batchweave.benchmarks.DirectoryTree;
 import io.batchweave.benchmarks.LoopbackS3;
 import io.batchweave.bridge.memory.Headroom;
+import io.batchweave.bridge.memory.MappedChecksum;
 import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.memory.Protection;
 import io.batchweave.bridge.memory.RingAllocation;
@@ -213,9 +214,10 @@ final class FetchRig implements AutoCloseable {
 
   /** Refuses a figure whose bytes did not arrive. */
   void requireArrived(Subject subject, long position, String who) {
+    MappedChecksum checksum = new MappedChecksum();
     for (SlicePlan.PlannedSlice slice : subject.checked().parts().getFirst().range().slices()) {
       int found =
-          MappedChecksum.crc32c(
+          checksum.crc32c(
               ring.mapping().segment(),
               position + subject.offset() + slice.offsetInRange(),
               slice.entry().lengthBytes());

@@ -1,5 +1,6 @@
 package io.batchweave.bridge.daemon;
 
+import io.batchweave.bridge.memory.MappedChecksum;
 import io.batchweave.bridge.ring.FailReason;
 import io.batchweave.bridge.ring.FetchMode;
 import io.batchweave.log.Bits;
@@ -59,6 +60,11 @@ final class Fetcher implements AutoCloseable {
   private final ExecutorService checking =
       Executors.newFixedThreadPool(
           CHECKING_THREADS, Thread.ofPlatform().daemon().name("batchweave-check-", 0).factory());
+
+  /** One for each checking thread. */
+  private final ThreadLocal<MappedChecksum> checksums =
+      ThreadLocal.withInitial(MappedChecksum::new);
+
   private final Bits bits;
   private int inFlight;
 
@@ -295,11 +301,11 @@ final class Fetcher implements AutoCloseable {
 
     private String firstWrongSlice() {
       RegionFetch.Target target = region.target();
+      MappedChecksum checksum = checksums.get();
       for (SlicePlan.PlannedSlice slice : part.range().slices()) {
         long position = target.position() + part.offset() + slice.offsetInRange();
         int found =
-            MappedChecksum.crc32c(
-                target.mapping().segment(), position, slice.entry().lengthBytes());
+            checksum.crc32c(target.mapping().segment(), position, slice.entry().lengthBytes());
         if (found != slice.entry().crc32c()) {
           return "slice dp="
               + slice.dp()
