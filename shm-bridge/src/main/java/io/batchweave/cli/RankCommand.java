@@ -108,8 +108,7 @@ final class RankCommand implements Callable<Integer> {
             .attacher(new AeronAttacher(daemon, clock, Bytes.EMPTY, Takeover.SUPERSEDE))
             .clock(clock)
             .nextStep(nextStep);
-    try (ReportingRank rank =
-        new ReportingRank(RankClient.open(context, timeoutNs), identity.coordinate(), out, clock)) {
+    try (ReportingRank rank = new ReportingRank(RankClient.open(context, timeoutNs), out, clock)) {
       rank.run(timeoutNs, steps);
       return 0;
     }

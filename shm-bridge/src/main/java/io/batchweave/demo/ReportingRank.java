@@ -3,9 +3,9 @@ package io.batchweave.demo;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
+import io.batchweave.bridge.memory.MappedChecksum;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.StepLease;
-import io.batchweave.bridge.ring.Coordinate;
 import io.batchweave.format.Dtype;
 import io.batchweave.format.Safetensors;
 import java.io.Closeable;
@@ -18,34 +18,32 @@ import java.nio.ByteOrder;
 import java.nio.channels.Channels;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.zip.CRC32C;
 import org.agrona.concurrent.NanoClock;
 
 /**
- * A rank that reads every step, compares each slice's checksum with the bytes it maps, and writes
- * one line for each finished step. One thread uses it.
+ * A rank that reads every step, compares the checksum of each of its slices with the bytes it maps,
+ * and writes one line for each finished step. One thread uses it.
  */
 public final class ReportingRank implements Closeable {
   private static final ValueLayout.OfInt INT32 =
       ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
   private final RankClient client;
-  private final Coordinate place;
   private final Writer report;
   private final NanoClock clock;
+  private final MappedChecksum checksum = new MappedChecksum();
 
   /**
    * Reports to a writer.
    *
    * @param client the attached rank; closed with this
-   * @param place where the rank stands in the stream's grid
    * @param report takes the lines, flushed after each; closed with this
    * @param clock measures the waits
    */
-  public ReportingRank(RankClient client, Coordinate place, Writer report, NanoClock clock) {
+  public ReportingRank(RankClient client, Writer report, NanoClock clock) {
     this.client = client;
-    this.place = place;
     this.report = report;
     this.clock = clock;
   }
@@ -101,42 +99,51 @@ public final class ReportingRank implements Closeable {
   }
 
   private RankReport.Line line(StepLease lease, long waitNanos) {
-    int own = lease.find(place.dp(), place.cp());
-    if (own < 0) {
+    try {
+      List<Integer> checksums = new ArrayList<>();
+      long bytes = 0;
+      long samples = 0;
+      long tokens = 0;
+      long tokenSum = 0;
+      for (int i = 0; i < lease.ownSliceCount(); i++) {
+        int slice = lease.ownSlice(i);
+        check(lease, slice);
+        checksums.add(lease.crc32c(slice));
+        bytes += lease.sliceLengthBytes(slice);
+        samples += lease.samples(slice);
+        tokens += lease.tokens(slice);
+        tokenSum += sumOfInt32(lease.step(), lease.slice(slice));
+      }
+      return new RankReport.Line(
+          lease.step(), bytes, checksums, samples, tokens, tokenSum, waitNanos);
+    } catch (InternalError gone) {
       throw new BatchWeaveException(
-          Kind.CONFIG,
-          "the step has no slice for this rank: step="
+          Kind.RETRYABLE,
+          "the ring's file was cut short under this rank: step="
               + lease.step()
-              + " dp="
-              + place.dp()
-              + " cp="
-              + place.cp()
-              + "; give the sizes of the stream's grid");
+              + "; start daemon and ranks again",
+          gone);
     }
-    MemorySegment slice = lease.slice(own);
-    CRC32C crc = new CRC32C();
-    crc.update(slice.asByteBuffer());
-    if ((int) crc.getValue() != lease.crc32c(own)) {
+  }
+
+  private void check(StepLease lease, int slice) {
+    int found =
+        checksum.crc32c(lease.data(), lease.sliceOffset(slice), lease.sliceLengthBytes(slice));
+    if (found != lease.crc32c(slice)) {
       throw new BatchWeaveException(
           Kind.CORRUPT,
           "the ring holds other bytes than were committed: step="
               + lease.step()
               + " dp="
-              + place.dp()
+              + lease.dp(slice)
               + " cp="
-              + place.cp()
+              + lease.cp(slice)
               + " crc32c="
-              + Long.toHexString(crc.getValue())
+              + Integer.toHexString(found)
+              + " expected="
+              + Integer.toHexString(lease.crc32c(slice))
               + "; report it");
     }
-    return new RankReport.Line(
-        lease.step(),
-        slice.byteSize(),
-        List.of(lease.crc32c(own)),
-        lease.samples(own),
-        lease.tokens(own),
-        sumOfInt32(lease.step(), slice),
-        waitNanos);
   }
 
   /** Sum of all elements of the int32 tensors of a slice; 0 for a slice of raw bytes. */

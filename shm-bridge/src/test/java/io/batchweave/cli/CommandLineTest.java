@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.batchweave.bridge.daemon.Daemon;
+import io.batchweave.bridge.daemon.DaemonContext;
+import io.batchweave.demo.RankReport;
 import io.batchweave.format.Envelope;
 import io.batchweave.format.ObjectNames;
 import io.batchweave.format.StreamCodec;
@@ -17,6 +20,7 @@ import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
 import org.junit.jupiter.api.BeforeEach;
@@ -312,5 +316,58 @@ class CommandLineTest {
     }
     assertEquals(0, run("inspect", url));
     assertTrue(out.toString().contains("steps      0"), out::toString);
+  }
+
+  /** A job of half the stream's size: each rank reads two neighbouring slices of every step. */
+  @Test
+  void shouldReportAllSlicesOfARankWhenTheJobIsSmallerThanTheGrid() throws IOException {
+    assertEquals(0, run("init", url, "--dp", "4"), err::toString);
+    String slice = slice("a.safetensors").toString();
+    String line =
+        "{\"slices\":[\""
+            + String.join("\",\"", Collections.nCopies(4, slice))
+            + "\"],\"samples\":[1,2,3,4],\"tokens\":[10,20,30,40]}\n";
+    assertEquals(0, runWithInput(line + line, "produce", url, "--producer", "p"), err::toString);
+    Path shm = Files.createTempDirectory(Path.of("/dev/shm"), "bw-cli-");
+    try (Daemon daemon =
+        Daemon.launch(
+            new DaemonContext()
+                .streams(List.of(url))
+                .directory(shm)
+                .memoryBytes(1 << 20)
+                .reserveBytes(0)
+                .lines(said -> {}))) {
+      for (int dp = 0; dp < 2; dp++) {
+        Path report = directory.resolve("rank-" + dp);
+        String[] rank = {
+          "rank",
+          url,
+          "--dir",
+          daemon.directory().toString(),
+          "--session",
+          "run-" + dp,
+          "--dp",
+          String.valueOf(dp),
+          "--dp-size",
+          "2",
+          "--steps",
+          "2",
+          "--report",
+          report.toString()
+        };
+        assertEquals(0, run(rank), err::toString);
+        List<RankReport.Line> lines = RankReport.read(report).lines();
+        assertEquals(2, lines.size());
+        for (RankReport.Line read : lines) {
+          assertEquals(2, read.crc32c().size());
+          assertEquals(2 * Files.size(Path.of(slice)), read.bytes());
+          assertEquals(dp == 0 ? 1 + 2 : 3 + 4, read.samples());
+          assertEquals(dp == 0 ? 10 + 20 : 30 + 40, read.tokens());
+        }
+      }
+    } finally {
+      Files.delete(shm.resolve("daemon.lock"));
+      Files.delete(shm);
+    }
   }
 }

@@ -20,6 +20,7 @@ import io.batchweave.bridge.ring.RingData;
 import io.batchweave.bridge.ring.StepRegion;
 import io.batchweave.bridge.ring.TableDescriptor;
 import io.batchweave.bridge.ring.TableEntry;
+import io.batchweave.format.Grid;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -109,7 +110,14 @@ final class ReadyRing implements AutoCloseable {
     boolean there =
         attached.attach(
             new Attacher.Attached(
-                control.name(), RingAbi.dataName(0), GENERATION, 0, 0, new Id128(1, 2), 1),
+                control.name(),
+                RingAbi.dataName(0),
+                GENERATION,
+                0,
+                0,
+                new Id128(1, 2),
+                1,
+                new Grid(SLICES, 1)),
             null);
     if (!there) {
       throw new IllegalStateException("the rank does not find the generation");

@@ -9,8 +9,10 @@ import io.batchweave.bridge.rank.RankIdentity;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.format.Block;
+import io.batchweave.format.Grid;
 import java.io.File;
 import java.nio.file.Path;
+import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.NanoClock;
@@ -88,18 +90,20 @@ public final class AeronAttacher implements Attacher {
   }
 
   private static Attached attached(Answer.Welcome welcome) {
+    Answer.Geometry geometry = welcome.geometry();
     return new Attached(
         welcome.controlFile(),
         welcome.dataFile(),
-        new Id128(
-            welcome.generation().getMostSignificantBits(),
-            welcome.generation().getLeastSignificantBits()),
+        id(welcome.generation()),
         welcome.start().index(),
         welcome.start().step(),
-        new Id128(
-            welcome.start().streamId().getMostSignificantBits(),
-            welcome.start().streamId().getLeastSignificantBits()),
-        welcome.start().viewVersion());
+        id(welcome.start().streamId()),
+        welcome.start().viewVersion(),
+        new Grid(geometry.gridDp(), geometry.gridCp()));
+  }
+
+  private static Id128 id(UUID uuid) {
+    return new Id128(uuid.getMostSignificantBits(), uuid.getLeastSignificantBits());
   }
 
   @Override

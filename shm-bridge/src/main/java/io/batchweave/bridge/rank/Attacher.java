@@ -2,6 +2,7 @@ package io.batchweave.bridge.rank;
 
 import io.batchweave.BatchWeaveException;
 import io.batchweave.bridge.ring.Id128;
+import io.batchweave.format.Grid;
 
 /** How a rank says Hello to the daemon and is told where to read. One thread uses it. */
 public interface Attacher extends AutoCloseable {
@@ -28,6 +29,7 @@ public interface Attacher extends AutoCloseable {
    * @param firstStep the rank's first step
    * @param streamId the stream's UUID
    * @param viewVersion manifest version that is the session's view; 0 when none is registered
+   * @param grid what the stream is cut for; the job's may be smaller
    */
   record Attached(
       String controlFile,
@@ -36,7 +38,8 @@ public interface Attacher extends AutoCloseable {
       long firstN,
       long firstStep,
       Id128 streamId,
-      long viewVersion) {}
+      long viewVersion,
+      Grid grid) {}
 
   /**
    * Says Hello until the daemon has decided.

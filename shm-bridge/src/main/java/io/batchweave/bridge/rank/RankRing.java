@@ -14,6 +14,7 @@ import io.batchweave.bridge.memory.SharedFile;
 import io.batchweave.bridge.ring.Attachment;
 import io.batchweave.bridge.ring.CloseReason;
 import io.batchweave.bridge.ring.ControlDescriptor;
+import io.batchweave.bridge.ring.Coordinate;
 import io.batchweave.bridge.ring.Doorbell;
 import io.batchweave.bridge.ring.FailReason;
 import io.batchweave.bridge.ring.GenerationHeader;
@@ -24,6 +25,7 @@ import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.bridge.ring.RingData;
 import io.batchweave.bridge.ring.RingStatus;
 import io.batchweave.bridge.ring.TableDescriptor;
+import io.batchweave.format.Grid;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.nio.file.Path;
@@ -47,7 +49,7 @@ public final class RankRing implements AutoCloseable {
   private final NativeMemory memory;
   private final Path directory;
   private final NanoClock clock;
-  private final Id128 id;
+  private final ReaderHeader self;
   private final LockedMapping reader;
   private final MemorySegment readerSegment;
   private final FutexWaiter waiter;
@@ -63,6 +65,7 @@ public final class RankRing implements AutoCloseable {
   private int pageSizeBytes;
   private int descriptorCount;
   private int hold;
+  private int ownSliceCount;
   private long nextN;
   private long nextStep;
   private long lowestHeldN;
@@ -75,11 +78,15 @@ public final class RankRing implements AutoCloseable {
   private Runnable onClosedDown = () -> {};
 
   private RankRing(
-      NativeMemory memory, Path directory, NanoClock clock, Id128 id, LockedMapping reader) {
+      NativeMemory memory,
+      Path directory,
+      NanoClock clock,
+      ReaderHeader self,
+      LockedMapping reader) {
     this.memory = memory;
     this.directory = directory;
     this.clock = clock;
-    this.id = id;
+    this.self = self;
     this.reader = reader;
     this.readerSegment = reader.mapping().segment();
     this.waiter = memory.newWaiter();
@@ -99,7 +106,7 @@ public final class RankRing implements AutoCloseable {
     Path path = directory.resolve(RingAbi.readerName(header.id()));
     LockedMapping reader = LockedMapping.create(memory, path, ReaderDescriptor.LENGTH, mode);
     ReaderDescriptor.writeHeader(reader.mapping().segment(), header);
-    return new RankRing(memory, directory, clock, header.id(), reader);
+    return new RankRing(memory, directory, clock, header, reader);
   }
 
   /**
@@ -161,6 +168,20 @@ public final class RankRing implements AutoCloseable {
   }
 
   private void prepare(Attacher.Attached attached, GenerationHeader header) {
+    Grid grid = attached.grid();
+    if (grid.dp() % self.dpSize() != 0 || grid.cp() != self.cpSize()) {
+      throw new BatchWeaveException(
+          Kind.CORRUPT,
+          "the daemon took a rank whose job does not fit the stream: stream="
+              + grid.dp()
+              + "x"
+              + grid.cp()
+              + " job="
+              + self.dpSize()
+              + "x"
+              + self.cpSize());
+    }
+    ownSliceCount = grid.dp() / self.dpSize();
     ringLengthBytes = header.ring().lengthBytes();
     pageSizeBytes = header.ring().pageSizeBytes();
     descriptorCount = header.descriptorCount();
@@ -179,7 +200,7 @@ public final class RankRing implements AutoCloseable {
 
   /** The 128 bits of the reader file's name. */
   public Id128 id() {
-    return id;
+    return self.id();
   }
 
   /** The mapped data file, for the next attachment; null before {@link #attach}. */
@@ -189,6 +210,14 @@ public final class RankRing implements AutoCloseable {
 
   MemorySegment data() {
     return data;
+  }
+
+  int ownSliceCount() {
+    return ownSliceCount;
+  }
+
+  Coordinate coordinate() {
+    return self.coordinate();
   }
 
   /** The step after the last one taken. */
@@ -326,7 +355,7 @@ public final class RankRing implements AutoCloseable {
     RingStatus status = status();
     return status.blockedBytes() > 0
         && status.blockedStep() == nextStep
-        && status.blockedReader().equals(id);
+        && status.blockedReader().equals(self.id());
   }
 
   private TakeOutcome takeReady(long descriptor) {
@@ -371,7 +400,7 @@ public final class RankRing implements AutoCloseable {
             + " step="
             + nextStep
             + " reader="
-            + id);
+            + self.id());
   }
 
   void release(StepLease released) {

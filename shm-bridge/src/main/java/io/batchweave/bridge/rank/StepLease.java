@@ -1,7 +1,11 @@
 package io.batchweave.bridge.rank;
 
+import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.ring.Coordinate;
 import io.batchweave.bridge.ring.TableDescriptor;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 
 /**
  * A rank's hold on one step: its slices, in place, read-only, until {@link #release}. The object is
@@ -83,6 +87,39 @@ public final class StepLease {
       }
     }
     return -1;
+  }
+
+  /**
+   * Number of slices that this rank consumes: the stream's data-parallel size by the job's. They
+   * are those at dp·k to dp·k+k-1 of its cp.
+   */
+  public int ownSliceCount() {
+    return ring.ownSliceCount();
+  }
+
+  /**
+   * Finds one of this rank's own slices.
+   *
+   * @param i from 0 to {@link #ownSliceCount}, in the order of consumption
+   * @return its index
+   * @throws BatchWeaveException CORRUPT when the daemon left it out
+   */
+  public int ownSlice(int i) {
+    Objects.checkIndex(i, ring.ownSliceCount());
+    Coordinate place = ring.coordinate();
+    int dp = place.dp() * ring.ownSliceCount() + i;
+    int index = find(dp, place.cp());
+    if (index < 0) {
+      throw new BatchWeaveException(
+          Kind.CORRUPT,
+          "the region lacks a slice of this rank: step="
+              + step
+              + " dp="
+              + dp
+              + " cp="
+              + place.cp());
+    }
+    return index;
   }
 
   /** Data-parallel coordinate of a slice in the stream's grid. */

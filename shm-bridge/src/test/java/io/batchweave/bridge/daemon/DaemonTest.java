@@ -43,8 +43,11 @@ class DaemonTest extends DaemonFixture {
             throw new IllegalStateException("ended at step=" + step);
           }
           assertEquals(step, lease.step());
-          for (int dp = shape.dp() * each; dp < (shape.dp() + 1) * each; dp++) {
-            int index = lease.find(dp, shape.cp());
+          assertEquals(each, lease.ownSliceCount());
+          for (int i = 0; i < each; i++) {
+            int dp = shape.dp() * each + i;
+            int index = lease.ownSlice(i);
+            assertEquals(lease.find(dp, shape.cp()), index);
             assertArrayEquals(
                 stream.slice(step, dp, shape.cp()),
                 lease.slice(index).toArray(ValueLayout.JAVA_BYTE));

@@ -16,6 +16,7 @@ import io.batchweave.bridge.ring.FailReason;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.bridge.ring.RingHost;
+import io.batchweave.format.Grid;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -99,7 +100,8 @@ class RankClientTest {
               told.welcome().firstN(),
               told.welcome().firstStep(),
               Id128.NONE,
-              3);
+              3,
+              new Grid(4, 1));
         }
       }
       throw new BatchWeaveException(Kind.RETRYABLE, "not answered");

@@ -3,6 +3,7 @@ package io.batchweave.bridge.rank;
 import io.batchweave.bridge.ring.Coordinate;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.RingHost;
+import io.batchweave.format.Grid;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -36,7 +37,8 @@ final class ReadingRank {
             Long.parseLong(words[3]),
             Long.parseLong(words[4]),
             Id128.NONE,
-            0);
+            0,
+            new Grid(4, 1));
       } catch (IOException e) {
         throw new UncheckedIOException(e);
       }
