@@ -6,9 +6,7 @@ import io.batchweave.bridge.ring.RingGeneration.Ending;
 import io.batchweave.bridge.ring.RingMember.Stage;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -50,8 +48,7 @@ public final class RingMachine {
   private final RingMembers members;
   private final RingGeneration newest;
 
-  /** Unfinished fetches. */
-  private final Map<Long, Item> fetches = new TreeMap<>();
+  private final RingSteps steps;
 
   /** Control files before the newest one that may still describe a lease. */
   private final TreeSet<Long> olderControls = new TreeSet<>();
@@ -69,9 +66,6 @@ public final class RingMachine {
   private final List<ReaderHello> deferredHellos = new ArrayList<>();
 
   private final List<Id128> deferredGone = new ArrayList<>();
-  private long nextFetchId = 1;
-
-  private long blockedBytes;
 
   /**
    * Creates one whose ring is empty.
@@ -86,6 +80,7 @@ public final class RingMachine {
     this.newest =
         new RingGeneration(
             new RegionRing(settings.ringLengthBytes()), settings.descriptorCount(), lastGeneration);
+    this.steps = new RingSteps(settings, newest, commands);
   }
 
   private RingMachine(RingMachine other) {
@@ -93,11 +88,7 @@ public final class RingMachine {
     members = other.members.copy();
     newest = other.newest.copy();
     commands.addAll(other.commands);
-    for (Item item : newest.ring.items()) {
-      if (item.fetchId >= 0) {
-        fetches.put(item.fetchId, item);
-      }
-    }
+    steps = other.steps.copy(newest, commands);
     olderControls.addAll(other.olderControls);
     phase = other.phase;
     session = other.session;
@@ -106,8 +97,6 @@ public final class RingMachine {
     endAfterClose = other.endAfterClose;
     deferredHellos.addAll(other.deferredHellos);
     deferredGone.addAll(other.deferredGone);
-    nextFetchId = other.nextFetchId;
-    blockedBytes = other.blockedBytes;
   }
 
   /** A deep copy that shares no mutable state. */
@@ -120,13 +109,10 @@ public final class RingMachine {
     StateHash hash = new StateHash();
     newest.hash(hash);
     members.hash(hash);
-    fetches.keySet().forEach(hash::add);
+    steps.hash(hash);
     olderControls.forEach(hash::add);
-    hash.add(phase.name().hashCode())
-        .add(Objects.hashCode(session))
-        .add(startAtNs)
-        .add(nextFetchId);
-    hash.add(blockedBytes).add(startDue ? 1 : 0).add(endAfterClose ? 1 : 0);
+    hash.add(phase.name().hashCode()).add(Objects.hashCode(session)).add(startAtNs);
+    hash.add(startDue ? 1 : 0).add(endAfterClose ? 1 : 0);
     hash.add(deferredHellos.hashCode()).add(deferredGone.hashCode());
     return hash.add(commands.hashCode()).value();
   }
@@ -179,7 +165,7 @@ public final class RingMachine {
   /** Whether nobody is served and nothing is leased or being fetched. */
   public boolean isFree() {
     return phase == Phase.IDLE
-        && fetches.isEmpty()
+        && steps.isIdle()
         && newest.ring.isEmpty()
         && newest.ring.outside().isEmpty();
   }
@@ -204,6 +190,7 @@ public final class RingMachine {
 
   /** How the ring stands, for the control file and for people. */
   public RingStatus status(String trouble) {
+    long blockedBytes = steps.blockedBytes();
     long needed = settings.neededBytes(blockedBytes);
     Id128 blocker = blockedBytes > 0 ? members.blocker(newest.ring, needed) : Id128.NONE;
     return newest.status(blockedBytes, blocker, members.leaseCount(blocker), trouble);
@@ -431,35 +418,9 @@ public final class RingMachine {
     if (wantedStep() != step) {
       return;
     }
-    if (regionBytes > settings.ringLengthBytes() / (settings.hold() + 2)) {
-      fail(
-          step,
-          FailReason.LIMIT,
-          "the ring is too small for the step: step="
-              + step
-              + " needed="
-              + settings.neededBytes(regionBytes)
-              + " memory="
-              + settings.ringLengthBytes()
-              + "; serve with --memory of at least what is needed");
-      return;
+    if (steps.append(step, stepAfter, regionBytes)) {
+      members.list().forEach(this::place);
     }
-    long offset =
-        settings.neededBytes(regionBytes) <= newest.ring.windowBytes()
-            ? newest.ring.place(regionBytes)
-            : -1;
-    if (offset < 0) {
-      blockedBytes = regionBytes;
-      return;
-    }
-    blockedBytes = 0;
-    StepRegion region = new StepRegion(step, stepAfter, offset, regionBytes);
-    Item item = newest.ring.append(region, newest.nextN);
-    commands.add(new RingCommand.Allocate(newest.nextN, region));
-    fetch(item, FetchMode.FRESH);
-    newest.nextN++;
-    newest.nextStep = stepAfter;
-    members.list().forEach(this::place);
   }
 
   /**
@@ -469,8 +430,8 @@ public final class RingMachine {
    */
   public void onEndOfStream(long step) {
     if (wantedStep() == step) {
-      blockedBytes = 0;
-      finish(Ending.END, step, ControlDescriptor.KIND_END, 0, "");
+      steps.end(step);
+      members.list().forEach(this::place);
     }
   }
 
@@ -483,27 +444,9 @@ public final class RingMachine {
    */
   public void onStepFailed(long step, FailReason reason, String text) {
     if (wantedStep() == step) {
-      fail(step, reason, text);
+      steps.fail(step, reason, text);
+      members.list().forEach(this::place);
     }
-  }
-
-  private void fail(long step, FailReason reason, String text) {
-    blockedBytes = 0;
-    finish(Ending.FAILED, step, ControlDescriptor.KIND_FAILED, reason.code(), text);
-  }
-
-  private void finish(Ending how, long step, int kind, int reason, String text) {
-    commands.add(new RingCommand.Allocate(newest.nextN, new StepRegion(step, step, 0, 0)));
-    commands.add(new RingCommand.Publish(newest.nextN, kind, reason, text));
-    newest.end(how, step, newest.nextN++);
-    members.list().forEach(this::place);
-  }
-
-  private void fetch(Item item, FetchMode mode) {
-    item.fetchId = nextFetchId++;
-    item.published = false;
-    fetches.put(item.fetchId, item);
-    commands.add(new RingCommand.Fetch(item.fetchId, item.n, item.region, mode));
   }
 
   /**
@@ -516,34 +459,9 @@ public final class RingMachine {
    */
   public void onFetchFinished(
       long fetchId, FetchOutcome outcome, @Nullable FailReason reason, String text) {
-    Item item = fetches.remove(fetchId);
-    if (item == null) {
-      return;
-    }
-    item.fetchId = -1;
-    if (phase == Phase.OPEN && item.n >= 0 && !newest.isAfterEnding(item)) {
-      switch (outcome) {
-        case COMPLETE -> {
-          item.published = true;
-          commands.add(new RingCommand.Publish(item.n, ControlDescriptor.KIND_READY, 0, ""));
-        }
-        case FAILED -> failFetched(item, reason == null ? FailReason.CORRUPT : reason, text);
-        case CANCELLED -> fetch(item, FetchMode.VERIFY_FIRST);
-      }
-    }
-    freeTail();
-    openIfReady();
-  }
-
-  private void failFetched(Item item, FailReason reason, String text) {
-    commands.add(
-        new RingCommand.Publish(item.n, ControlDescriptor.KIND_FAILED, reason.code(), text));
-    newest.end(Ending.FAILED, item.region.step(), item.n);
-    blockedBytes = 0;
-    for (Item later : newest.ring.items()) {
-      if (later.n > item.n && later.fetchId >= 0) {
-        commands.add(new RingCommand.Cancel(later.fetchId));
-      }
+    if (steps.finished(fetchId, outcome, reason, text, phase == Phase.OPEN)) {
+      freeTail();
+      openIfReady();
     }
   }
 
@@ -552,10 +470,8 @@ public final class RingMachine {
   private void close(CloseReason reason, long nowNs) {
     commands.add(new RingCommand.Close(newest.number, reason));
     phase = Phase.CLOSING;
-    blockedBytes = 0;
-    for (Long fetchId : fetches.keySet()) {
-      commands.add(new RingCommand.Cancel(fetchId));
-    }
+    steps.unblock();
+    steps.cancelAll();
     form(nowNs);
   }
 
@@ -653,7 +569,7 @@ public final class RingMachine {
 
   private void openIfReady() {
     SessionKey forSession = session;
-    while (phase == Phase.FORMING && forSession != null && fetches.isEmpty() && allThere()) {
+    while (phase == Phase.FORMING && forSession != null && steps.isIdle() && allThere()) {
       long first = members.list().stream().mapToLong(member -> member.nextStep).min().orElseThrow();
       List<Coordinate> union =
           members.list().stream()
@@ -693,7 +609,7 @@ public final class RingMachine {
       olderControls.add(newest.number);
     }
     List<Item> kept = newest.begin(forSession, first, union, keep);
-    blockedBytes = 0;
+    steps.unblock();
     phase = Phase.OPEN;
     startAtNs = NEVER;
     startDue = false;
@@ -706,7 +622,7 @@ public final class RingMachine {
     commands.add(new RingCommand.Open(newest.number));
     dropControls();
     members.list().forEach(this::place);
-    kept.forEach(item -> fetch(item, FetchMode.VERIFY_FIRST));
+    steps.fetchKept(kept);
     freeTail();
   }
 
