@@ -1,5 +1,8 @@
 package io.batchweave.cli;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.fasterxml.jackson.databind.util.RawValue;
 import io.batchweave.client.Producer;
 import io.batchweave.client.ProducerContext;
 import io.batchweave.client.Streams;
@@ -34,6 +37,8 @@ import picocli.CommandLine.Spec;
     footerHeading = "%nExample:%n",
     footer = "  my_packer.py | ./batchweave produce s3://bucket/run7 --producer packer-3")
 final class ProduceCommand implements Callable<Integer> {
+  private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
+
   @Spec private CommandSpec spec = CommandSpec.create();
   @Mixin private StreamArgument stream = new StreamArgument();
 
@@ -52,17 +57,18 @@ final class ProduceCommand implements Callable<Integer> {
       context
           .store(store)
           .commitListener(
-              (seq, step) -> out.println("{\"seq\":" + seq + ",\"step\":" + step + "}"));
+              (seq, step) -> out.println(NODES.objectNode().put("seq", seq).put("step", step)));
       try (Producer producer = Producer.open(context);
           BufferedReader in =
               new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
         byte[] state = producer.sourceState().toByteArray();
-        out.println(
-            "{\"nextSeq\":"
-                + producer.nextSeq()
-                + ",\"state\":"
-                + (state.length == 0 ? "null" : new String(state, StandardCharsets.UTF_8))
-                + "}");
+        ObjectNode first = NODES.objectNode().put("nextSeq", producer.nextSeq());
+        if (state.length == 0) {
+          first.putNull("state");
+        } else {
+          first.putRawValue("state", new RawValue(new String(state, StandardCharsets.UTF_8)));
+        }
+        out.println(first);
         for (String line = in.readLine(); line != null; line = in.readLine()) {
           if (!line.isBlank()) {
             BatchLines.Batch batch = lines.parse(line);

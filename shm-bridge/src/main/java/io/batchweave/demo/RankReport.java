@@ -3,13 +3,14 @@ package io.batchweave.demo;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Collectors;
 
 /**
  * What a rank wrote down of the steps it has finished: one JSON object a line, appended and flushed
@@ -51,16 +52,14 @@ public record RankReport(List<Line> lines) {
 
     /** As it is written, with the line feed. */
     public String text() {
-      return String.format(
-          "{\"step\":%d,\"bytes\":%d,\"crc32c\":[%s],\"samples\":%d,\"tokens\":%d,"
-              + "\"tokenSum\":%d,\"waitNanos\":%d}%n",
-          step,
-          bytes,
-          crc32c.stream().map("\"%08x\""::formatted).collect(Collectors.joining(",")),
-          samples,
-          tokens,
-          tokenSum,
-          waitNanos);
+      ObjectNode line = JSON.createObjectNode().put("step", step).put("bytes", bytes);
+      ArrayNode checksums = line.putArray("crc32c");
+      crc32c.forEach(crc -> checksums.add("%08x".formatted(crc)));
+      line.put("samples", samples)
+          .put("tokens", tokens)
+          .put("tokenSum", tokenSum)
+          .put("waitNanos", waitNanos);
+      return line + "\n";
     }
   }
 

@@ -114,33 +114,23 @@ public final class Daemon implements AutoCloseable {
   }
 
   private String json() {
-    List<String> streams = new ArrayList<>();
-    for (StreamSource source : sources) {
-      streams.add(new DaemonJson().text("url", source.url()).end());
-    }
-    List<String> rings = new ArrayList<>();
+    List<DaemonJson.Ring> rings = new ArrayList<>();
     for (int ring = 0; ring < context.rings(); ring++) {
-      rings.add(
-          new DaemonJson()
-              .number("ring", ring)
-              .text("dataFile", RingAbi.dataName(ring))
-              .number("sizeBytes", context.memoryBytes())
-              .end());
+      rings.add(new DaemonJson.Ring(ring, RingAbi.dataName(ring), context.memoryBytes()));
     }
-    return new DaemonJson()
-            .number("format", DAEMON_JSON_FORMAT)
-            .number("abi", RingAbi.VERSION)
-            .text("aeron", HandshakeProtocol.AERON_VERSION)
-            .text("aeronDirectory", HandshakeProtocol.AERON_DIRECTORY)
-            .number("helloStreamId", HandshakeProtocol.HELLO_STREAM_ID)
-            .number("pid", ProcessHandle.current().pid())
-            .number("pageSizeBytes", context.memory().pageSizeBytes())
-            .number("hold", context.hold())
-            .list("streams", streams)
-            .list("rings", rings)
-            .text("metrics", metricsUrl)
-            .end()
-        + "\n";
+    return new DaemonJson(
+            DAEMON_JSON_FORMAT,
+            RingAbi.VERSION,
+            HandshakeProtocol.AERON_VERSION,
+            HandshakeProtocol.AERON_DIRECTORY,
+            HandshakeProtocol.HELLO_STREAM_ID,
+            ProcessHandle.current().pid(),
+            context.memory().pageSizeBytes(),
+            context.hold(),
+            sources.stream().map(source -> new DaemonJson.Stream(source.url())).toList(),
+            rings,
+            metricsUrl)
+        .text();
   }
 
   /** The daemon directory. */

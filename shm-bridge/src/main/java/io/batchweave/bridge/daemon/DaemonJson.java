@@ -1,50 +1,45 @@
 package io.batchweave.bridge.daemon;
 
-import java.util.Collection;
-import java.util.Locale;
-import java.util.stream.Collectors;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectWriter;
+import java.util.List;
 
-/** Writes the little JSON that {@code daemon.json} needs. */
-final class DaemonJson {
-  private final StringBuilder out = new StringBuilder("{");
+/**
+ * What {@code daemon.json} says; the package page tells what each field means. What a client needs
+ * before it attaches stands in front.
+ */
+record DaemonJson(
+    int format,
+    int abi,
+    String aeron,
+    String aeronDirectory,
+    int helloStreamId,
+    long pid,
+    int pageSizeBytes,
+    int hold,
+    List<Stream> streams,
+    List<Ring> rings,
+    String metrics) {
+  private static final ObjectWriter WRITER = new ObjectMapper().writer();
 
-  /** A field that is text. */
-  DaemonJson text(String name, String value) {
-    return raw(name, quote(value));
+  /** A stream that is served, as to be named in Hello. */
+  record Stream(String url) {}
+
+  /** A ring and its file. */
+  record Ring(int ring, String dataFile, long sizeBytes) {}
+
+  DaemonJson {
+    streams = List.copyOf(streams);
+    rings = List.copyOf(rings);
   }
 
-  /** A field that is a number. */
-  DaemonJson number(String name, long value) {
-    return raw(name, Long.toString(value));
-  }
-
-  /** A field that is a list of objects or texts, already JSON. */
-  DaemonJson list(String name, Collection<String> values) {
-    return raw(name, values.stream().collect(Collectors.joining(", ", "[", "]")));
-  }
-
-  private DaemonJson raw(String name, String json) {
-    out.append(out.length() == 1 ? "" : ", ").append(quote(name)).append(": ").append(json);
-    return this;
-  }
-
-  /** The object. */
-  String end() {
-    return out + "}";
-  }
-
-  static String quote(String value) {
-    StringBuilder quoted = new StringBuilder(value.length() + 2).append('"');
-    for (int i = 0; i < value.length(); i++) {
-      char c = value.charAt(i);
-      if (c == '"' || c == '\\') {
-        quoted.append('\\').append(c);
-      } else if (c < ' ') {
-        quoted.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
-      } else {
-        quoted.append(c);
-      }
+  /** The file's text. */
+  String text() {
+    try {
+      return WRITER.writeValueAsString(this) + "\n";
+    } catch (JsonProcessingException e) {
+      throw new AssertionError("numbers and text are always written", e);
     }
-    return quoted.append('"').toString();
   }
 }

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.sun.management.ThreadMXBean;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
@@ -12,6 +14,7 @@ import io.batchweave.Bytes;
 import io.batchweave.bridge.memory.NativeMemoryAccount;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.StepLease;
+import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.format.Grid;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -210,9 +213,11 @@ class DaemonLifeTest extends DaemonFixture {
                       + "\",operation=\"getInto\"} 5\n"),
           answer.body());
       assertEquals(404, get(http, daemon.metricsUrl().replace("/metrics", "/")).statusCode());
-      String json = Files.readString(directory.resolve("daemon.json"));
-      assertTrue(json.contains("\"metrics\": \"" + daemon.metricsUrl() + "\""), json);
-      assertTrue(json.contains("\"abi\": 1,"), json);
+      JsonNode json = new ObjectMapper().readTree(directory.resolve("daemon.json").toFile());
+      assertEquals(daemon.metricsUrl(), json.required("metrics").textValue());
+      assertEquals(RingAbi.VERSION, json.required("abi").intValue());
+      assertEquals("file:" + url(), json.required("streams").get(0).required("url").textValue());
+      assertEquals("ring-0.data", json.required("rings").get(0).required("dataFile").textValue());
     }
   }
 
