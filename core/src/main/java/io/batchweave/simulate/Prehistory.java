@@ -83,7 +83,10 @@ final class Prehistory {
                 .versions(1, 1)
                 .foreignSnapshot()
                 .versions(2, 1),
-            new Prehistory("segment of another branch").versions(120, 2).foreignSegment(),
+            new Prehistory("segment of another branch")
+                .versions(120, 2)
+                .versions(6, 3)
+                .foreignSegment(),
             new Prehistory("group of versions ends").versions(500, 1).snapshot().versions(8, 1));
   }
 
