@@ -12,6 +12,7 @@ import io.batchweave.format.SourceState;
 import io.batchweave.format.StreamDescriptor;
 import io.batchweave.log.Bits;
 import io.batchweave.log.BlockOutcome;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Fold;
 import io.batchweave.log.FollowPolicy;
 import io.batchweave.log.LogEvent;
@@ -27,7 +28,6 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Objects;
 import java.util.UUID;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -508,7 +508,7 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
 
   @Override
   public long fingerprint() {
-    return Objects.hash(
+    return Fingerprint.of(
         producer,
         incarnation,
         commit.fingerprint(),

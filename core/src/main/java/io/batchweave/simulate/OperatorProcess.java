@@ -3,7 +3,9 @@ package io.batchweave.simulate;
 import io.batchweave.commit.Decision;
 import io.batchweave.commit.Proposal;
 import io.batchweave.commit.ProposalMachine;
+import io.batchweave.format.Block;
 import io.batchweave.log.Bits;
+import io.batchweave.log.Fold;
 import io.batchweave.log.FollowPolicy;
 import org.jspecify.annotations.Nullable;
 
@@ -13,13 +15,19 @@ final class OperatorProcess implements Participant {
   private final String name;
   private final ProposalMachine machine;
   private final ModelStore.Client client;
+  private @Nullable Block block;
   private boolean stopped;
 
   /** Starts a process. */
   OperatorProcess(World world, String name, Proposal proposal, long seed) {
     this.world = world;
     this.name = name;
-    this.machine = new ProposalMachine(proposal, FollowPolicy.DEFAULT, new Bits(seed));
+    Proposal noted =
+        state -> {
+          block = proposal.block(state);
+          return block;
+        };
+    this.machine = new ProposalMachine(noted, FollowPolicy.DEFAULT, new Bits(seed));
     this.client = world.attach(name, machine);
     client.afterEvent(this::drain);
     world.chronicle().note(name, () -> "starts");
@@ -43,7 +51,12 @@ final class OperatorProcess implements Participant {
 
   @Override
   public boolean done() {
-    return stopped || !client.alive();
+    return stopped || !client.alive() || waits();
+  }
+
+  /** Whether nothing but other blocks can decide its own: a reclaim below a pin, say. */
+  private boolean waits() {
+    return block != null && Fold.outlook(world.truth(), block) == Fold.Outlook.LATER;
   }
 
   @Override

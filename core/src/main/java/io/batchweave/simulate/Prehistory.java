@@ -67,8 +67,15 @@ final class Prehistory {
     return index < Built.OTHERS.size() ? Built.OTHERS.get(index) : Built.NONE;
   }
 
+  /** A log of fences alone: a snapshot is due with the next version. */
+  static Prehistory snapshotDue() {
+    return Built.SNAPSHOT_DUE;
+  }
+
   private static final class Built {
     static final Prehistory NONE = new Prehistory("empty");
+
+    static final Prehistory SNAPSHOT_DUE = new Prehistory("snapshot due").fences(127);
 
     static final List<Prehistory> OTHERS =
         List.of(
@@ -92,6 +99,11 @@ final class Prehistory {
 
   /** What it is, for people. */
   String name() {
+    return name;
+  }
+
+  @Override
+  public String toString() {
     return name;
   }
 
@@ -144,6 +156,13 @@ final class Prehistory {
       Bytes bytes = Bytes.wrap(position.getBytes(java.nio.charset.StandardCharsets.US_ASCII));
       steps.addAll(entries);
       append(new Block.Produce(PRODUCER, 1, firstSeq, entries, new SourceState.Inline(bytes)));
+    }
+    return this;
+  }
+
+  private Prehistory fences(int count) {
+    for (int epoch = 1; epoch <= count; epoch++) {
+      append(new Block.Fence(PRODUCER, epoch, bits.nextId()));
     }
     return this;
   }

@@ -4,6 +4,7 @@ import io.batchweave.Bytes;
 import io.batchweave.log.Bits;
 import io.batchweave.log.Machine;
 import io.batchweave.log.ProducerState;
+import io.batchweave.log.State;
 import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.ArrayList;
@@ -253,6 +254,11 @@ public final class Simulation implements World {
   private long clockOffsetNs() {
     long dayNs = 86_400 * SECOND_NS;
     return bits.nextBelow(4) == 0 ? bits.nextBelow(2 * dayNs) - dayNs : 0;
+  }
+
+  @Override
+  public State truth() {
+    return witness.state();
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.batchweave.simulate;
 
 import io.batchweave.log.Machine;
+import io.batchweave.log.State;
 
 /** What processes of a simulation know of it. */
 interface World {
@@ -18,6 +19,9 @@ interface World {
 
   /** Hangs a machine on the store under a name. */
   ModelStore.Client attach(String name, Machine<?> machine);
+
+  /** The state of the log, which no machine may see. */
+  State truth();
 
   /** The position of a producer's source that the log holds now. */
   long positionInLog(String producer);

@@ -21,7 +21,16 @@
  * <p>A request takes effect and is answered in two events. Nothing a machine cannot know decides
  * for it: it sees answers and its own clock, which is a day off and may jump.
  *
- * <p>A bug is planted by a {@link io.batchweave.simulate.PlantedBug}, which stands between machines
+ * <h2>Every interleaving</h2>
+ *
+ * {@link io.batchweave.simulate.Explorer} takes the same producer machines through every order of
+ * effects, answers, deaths and starts of {@link io.batchweave.simulate.SmallCase}s, and tells
+ * states apart by the machines' fingerprints. Time is a choice there: it comes to a machine that
+ * waits for no answer.
+ *
+ * <h2>That it bites</h2>
+ *
+ * A bug is planted by a {@link io.batchweave.simulate.PlantedBug}, which stands between machines
  * and store; that each kind of bug is found is part of the tests.
  */
 package io.batchweave.simulate;

@@ -4,8 +4,10 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.batchweave.simulate.Explorer;
 import io.batchweave.simulate.SeedReport;
 import io.batchweave.simulate.Simulation;
+import io.batchweave.simulate.SmallCase;
 import io.batchweave.simulate.Violation;
 import java.io.PrintWriter;
 import java.util.List;
@@ -23,7 +25,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code simulate --seed N | --seeds COUNT [--from N]}. */
+/** {@code simulate --seed N | --seeds COUNT [--from N] | --explore}. */
 @Command(
     name = "simulate",
     mixinStandardHelpOptions = true,
@@ -37,7 +39,8 @@ import picocli.CommandLine.Spec;
     footer = {
       "  ./batchweave simulate --seeds 1000",
       "  ./batchweave simulate --seeds 1000 --from 0 --json",
-      "  ./batchweave simulate --seed 7      one seed, with its history"
+      "  ./batchweave simulate --seed 7          one seed, with its history",
+      "  ./batchweave simulate --explore small   every interleaving of small cases"
     })
 final class SimulateCommand implements Callable<Integer> {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -65,6 +68,17 @@ final class SimulateCommand implements Callable<Integer> {
 
     @Option(names = "--seeds", paramLabel = "COUNT", description = "Run that many seeds.")
     private @Nullable Long count;
+
+    @Option(
+        names = "--explore",
+        description = "Go through every interleaving of small cases; all: the large ones too.")
+    private @Nullable Extent explore;
+  }
+
+  /** Which of the small cases. */
+  private enum Extent {
+    SMALL,
+    ALL
   }
 
   @Override
@@ -76,12 +90,53 @@ final class SimulateCommand implements Callable<Integer> {
       }
       return replay(seed);
     }
+    if (which.explore != null) {
+      return explore(which.explore);
+    }
     long count = which.count == null ? 0 : which.count;
     if (count < 1) {
       throw new ParameterException(spec.commandLine(), "--seeds must be at least 1: " + count);
     }
     NanoClock clock = SystemNanoClock.INSTANCE;
     return runMany(from == null ? clock.nanoTime() & 0xFFFF_FFFFFFL : from, count, clock);
+  }
+
+  private int explore(Extent extent) throws JsonProcessingException {
+    PrintWriter out = spec.commandLine().getOut();
+    ArrayNode document = JSON.createArrayNode();
+    boolean kept = true;
+    for (SmallCase small : SmallCase.values()) {
+      if (small.large() && extent == Extent.SMALL) {
+        continue;
+      }
+      Explorer.Findings findings = Explorer.explore(small);
+      kept &= findings.violation() == null;
+      if (json) {
+        document
+            .addObject()
+            .put("case", small.toString())
+            .put("states", findings.states())
+            .put("transitions", findings.transitions())
+            .put("ends", findings.ends())
+            .put("deepest", findings.deepest())
+            .put("violation", findings.violation());
+      } else {
+        out.printf(
+            Locale.ROOT,
+            "%9d states %10d transitions %7d ends  %s%n",
+            findings.states(),
+            findings.transitions(),
+            findings.ends(),
+            small);
+        if (findings.violation() != null) {
+          out.println("VIOLATION " + findings.violation());
+        }
+      }
+    }
+    if (json) {
+      out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(document));
+    }
+    return kept ? 0 : 1;
   }
 
   private int replay(long seed) throws JsonProcessingException {
