@@ -38,6 +38,7 @@ public final class LoopbackS3 implements AutoCloseable {
     this.process = process;
     this.endpoint = endpoint;
     this.environment = environment;
+    Runtime.getRuntime().addShutdownHook(new Thread(process::destroy));
   }
 
   /**

@@ -124,7 +124,7 @@ final class FetchRig implements AutoCloseable {
   }
 
   private Path ownDirectory(Path parent) throws IOException {
-    Path directory = Files.createTempDirectory(parent, "batchweave-bench-");
+    Path directory = DirectoryTree.make(parent);
     owned.push(() -> DirectoryTree.delete(directory));
     return directory;
   }

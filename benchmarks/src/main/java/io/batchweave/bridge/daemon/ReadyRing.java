@@ -23,7 +23,6 @@ import io.batchweave.bridge.ring.TableEntry;
 import io.batchweave.format.Grid;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -55,7 +54,7 @@ final class ReadyRing implements AutoCloseable {
   private long nextStep;
 
   ReadyRing() throws IOException {
-    Path directory = Files.createTempDirectory(Path.of("/dev/shm"), "batchweave-bench-");
+    Path directory = DirectoryTree.make(Path.of("/dev/shm"));
     owned.push(() -> DirectoryTree.delete(directory));
     waiter = own(MEMORY.newWaiter());
     own(
