@@ -10,6 +10,7 @@ import io.batchweave.bridge.memory.RingAllocation;
 import io.batchweave.bridge.rank.Attacher;
 import io.batchweave.bridge.rank.RankRing;
 import io.batchweave.bridge.ring.ControlDescriptor;
+import io.batchweave.bridge.ring.ControlFile;
 import io.batchweave.bridge.ring.Coordinate;
 import io.batchweave.bridge.ring.Doorbell;
 import io.batchweave.bridge.ring.GenerationHeader;
@@ -49,7 +50,7 @@ final class ReadyRing implements AutoCloseable {
   private final int page = MEMORY.pageSizeBytes();
   private final FutexWaiter waiter;
   private final Doorbell doorbell;
-  private final GenerationFile control;
+  private final ControlFile control;
   private final RankRing rank;
   private long nextStep;
 
@@ -74,13 +75,7 @@ final class ReadyRing implements AutoCloseable {
       long offset = TableDescriptor.tableLength(SLICES) + (long) dp * SLICE_BYTES;
       entries.add(new TableEntry(coordinate, offset, SLICE_BYTES, 0, 1, 1, 1));
     }
-    control =
-        own(
-            new GenerationFile(
-                MEMORY,
-                directory.resolve(RingAbi.controlName(0, 1)),
-                header(data, ringBytes),
-                waiter));
+    control = own(ControlFile.create(MEMORY, directory, header(data, ringBytes), MODE, waiter));
     control.open();
     rank = own(attach(directory));
   }

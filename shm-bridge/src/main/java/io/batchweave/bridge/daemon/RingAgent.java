@@ -1,21 +1,21 @@
 package io.batchweave.bridge.daemon;
 
-import io.batchweave.BatchWeaveException;
 import io.batchweave.bridge.daemon.StepSource.Answer.End;
 import io.batchweave.bridge.daemon.StepSource.Answer.Known;
 import io.batchweave.bridge.daemon.StepSource.Answer.Later;
 import io.batchweave.bridge.daemon.StepSource.Answer.Never;
 import io.batchweave.bridge.handshake.Answer;
-import io.batchweave.bridge.handshake.HandshakeProtocol;
 import io.batchweave.bridge.handshake.Hello;
 import io.batchweave.bridge.handshake.RefusalCode;
 import io.batchweave.bridge.memory.FutexWaiter;
 import io.batchweave.bridge.memory.NativeMemoryException;
 import io.batchweave.bridge.ring.CloseReason;
 import io.batchweave.bridge.ring.ControlDescriptor;
+import io.batchweave.bridge.ring.ControlFile;
 import io.batchweave.bridge.ring.Coordinate;
 import io.batchweave.bridge.ring.GenerationHeader;
 import io.batchweave.bridge.ring.Id128;
+import io.batchweave.bridge.ring.ReaderFile;
 import io.batchweave.bridge.ring.ReaderHello;
 import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.bridge.ring.RingCommand;
@@ -45,14 +45,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class RingAgent implements AutoCloseable {
   private static final int DESCRIPTORS = 256;
-  private static final int NOT_YET_RETRY_MILLIS = 100;
   private static final int MAX_OFFERS_PER_CYCLE = 16;
   private static final long PROBE_NS = TimeUnit.MILLISECONDS.toNanos(5);
   private static final long STATUS_NS = TimeUnit.MILLISECONDS.toNanos(20);
   private static final long IDLE_FEED_NS = TimeUnit.SECONDS.toNanos(30);
-
-  /** A Hello that was not answered yet. */
-  private record Waiting(Hello hello, long untilNs) {}
 
   private final DaemonParts parts;
   private final RingFiles.DataFile data;
@@ -64,13 +60,8 @@ final class RingAgent implements AutoCloseable {
   private final BiConsumer<Hello, Answer> answers;
   private final ArrayDeque<RingCommand> commands = new ArrayDeque<>();
   private final Consumer<RingCommand> addCommand = commands::add;
-  private final Map<Id128, ReaderTap> readers = new HashMap<>();
-
-  /** The same, to be gone through in every duty cycle without garbage. */
-  private List<ReaderTap> taps = List.of();
-
-  private final Map<Id128, Waiting> waiting = new HashMap<>();
-  private final Map<Long, GenerationFile> generations = new HashMap<>();
+  private final RingReaders readers;
+  private final Map<Long, ControlFile> generations = new HashMap<>();
   private final RingFetches fetches;
   private @Nullable SessionKey feedSession;
   private @Nullable StreamSource source;
@@ -104,6 +95,7 @@ final class RingAgent implements AutoCloseable {
         context.prefetchBytes() < settings.ringLengthBytes()
             ? context.prefetchBytes()
             : Long.MAX_VALUE;
+    this.readers = new RingReaders(context.memory(), parts.directory().path(), answers);
     this.waker = context.memory().newWaiter();
     this.bits = new Bits(context.seed() + data.header().number());
     this.idleSinceNs = now();
@@ -125,7 +117,7 @@ final class RingAgent implements AutoCloseable {
 
   /** Whether it looks after a reader file. */
   boolean knows(Id128 reader) {
-    return readers.containsKey(reader);
+    return readers.contains(reader);
   }
 
   /** For the metrics; from any thread. */
@@ -138,13 +130,16 @@ final class RingAgent implements AutoCloseable {
   /** A Hello whose form, stream and session were found good. */
   void onHello(Hello hello, SessionKey session, StreamSource from, StreamDescriptor about) {
     Id128 id = Id128.parse(hello.readerFile().substring(0, 32));
-    Answer.Refused refused = admit(hello, id, session);
+    Answer.Refused refused = readers.open(hello, id);
+    if (refused == null) {
+      refused = checkStart(hello, session);
+    }
     if (refused != null) {
       parts.metrics().refusals.increment();
       answers.accept(hello, refused);
       return;
     }
-    waiting.put(id, new Waiting(hello, now() + HandshakeProtocol.HOLD_HELLO_NS));
+    readers.expectAnswer(id, hello, now());
     List<Coordinate> coordinates = coordinates(hello, about);
     long wanted = HelloCheck.wantedStep(hello, Math.max(0, sessionStartStep));
     machine.onHello(
@@ -163,33 +158,6 @@ final class RingAgent implements AutoCloseable {
       follow(session, from, about);
     }
     execute();
-  }
-
-  private Answer.@Nullable Refused admit(Hello hello, Id128 id, SessionKey session) {
-    if (!readers.containsKey(id)) {
-      ReaderTap tap;
-      try {
-        tap = ReaderTap.open(parts.context().memory(), parts.directory().path(), id);
-      } catch (BatchWeaveException | InternalError e) {
-        return new Answer.Refused(RefusalCode.READER_FILE, String.valueOf(e.getMessage()));
-      }
-      if (tap == null) {
-        return new Answer.Refused(
-            RefusalCode.READER_FILE, "no such reader file here: file=" + hello.readerFile());
-      }
-      readers.put(id, tap);
-      taps = List.copyOf(readers.values());
-    }
-    ReaderTap tap = readers.get(id);
-    if (tap == null || !tap.isLocked()) {
-      forget(id);
-      return new Answer.Refused(
-          RefusalCode.LOCK_NOT_VISIBLE,
-          "the daemon cannot see the lock of the reader file: file="
-              + hello.readerFile()
-              + "; run daemon and ranks under one kernel (not gVisor or Kata)");
-    }
-    return checkStart(hello, session);
   }
 
   /** Ranks that say no step of their own must agree on where the session starts. */
@@ -267,15 +235,6 @@ final class RingAgent implements AutoCloseable {
     source = null;
   }
 
-  private void forget(Id128 id) {
-    waiting.remove(id);
-    ReaderTap tap = readers.remove(id);
-    if (tap != null) {
-      taps = List.copyOf(readers.values());
-      tap.close();
-    }
-  }
-
   // ---- duty cycle
 
   /** Looks at everything once. */
@@ -288,7 +247,7 @@ final class RingAgent implements AutoCloseable {
     work += offerSteps();
     work += execute();
     work += fetches.startWaiting(steps, store());
-    answerNotYet(now);
+    readers.answerNotYet(now, this::whatIsAwaited);
     publishStatus(now);
     closeIdleFeed(now);
     return work;
@@ -300,36 +259,35 @@ final class RingAgent implements AutoCloseable {
     if (probe) {
       nextProbeNs = now + PROBE_NS;
     }
-    List<ReaderTap> looked = taps;
+    List<ReaderFile> looked = readers.list();
     for (int i = 0; i < looked.size(); i++) {
-      ReaderTap tap = looked.get(i);
-      if (readers.get(tap.id()) != tap) {
+      ReaderFile file = looked.get(i);
+      if (readers.find(file.id()) != file) {
         continue; // dropped a moment ago, with another one
       }
-      if (probe && !tap.isLocked()) {
+      if (probe && !file.isLocked()) {
         parts.metrics().readersLost.increment();
-        gone(tap);
+        gone(file);
         work++;
       } else {
-        machine.onReader(tap.id(), tap);
-        countStall(tap);
+        machine.onReader(file.id(), file);
+        countStall(file);
       }
     }
     return work;
   }
 
-  private void gone(ReaderTap tap) {
-    machine.onReaderGone(tap.id(), now());
+  private void gone(ReaderFile file) {
+    machine.onReaderGone(file.id(), now());
     execute();
     // The machine forgets ranks it knew; one that it never took is forgotten here.
-    if (readers.get(tap.id()) == tap) {
-      tap.unlink();
-      forget(tap.id());
+    if (readers.find(file.id()) == file) {
+      readers.drop(file.id());
     }
   }
 
-  private void countStall(ReaderTap tap) {
-    if (tap.startsToWait(lastStatus.publishedCount())) {
+  private void countStall(ReaderFile file) {
+    if (file.startsToWait(lastStatus.publishedCount())) {
       parts.metrics().stalls.increment();
     }
   }
@@ -376,13 +334,7 @@ final class RingAgent implements AutoCloseable {
    * the step is offered, so that either it comes or the status says whose leases are in the way.
    */
   private boolean isAnyRankOutOfSteps() {
-    long allocated = machine.status("").allocatedCount();
-    for (ReaderTap tap : readers.values()) {
-      if (tap.isAttached() && tap.taken() >= allocated) {
-        return true;
-      }
-    }
-    return false;
+    return readers.isAnyOutOfSteps(machine.status("").allocatedCount());
   }
 
   private long lastUsedBytes() {
@@ -392,19 +344,6 @@ final class RingAgent implements AutoCloseable {
   private @Nullable ObjectStore store() {
     StreamSource from = source;
     return from == null ? null : from.store();
-  }
-
-  private void answerNotYet(long now) {
-    if (waiting.isEmpty()) {
-      return;
-    }
-    for (Map.Entry<Id128, Waiting> entry : List.copyOf(waiting.entrySet())) {
-      if (now - entry.getValue().untilNs() >= 0) {
-        waiting.remove(entry.getKey());
-        answers.accept(
-            entry.getValue().hello(), Answer.Refused.notYet(whatIsAwaited(), NOT_YET_RETRY_MILLIS));
-      }
-    }
   }
 
   private String whatIsAwaited() {
@@ -434,8 +373,8 @@ final class RingAgent implements AutoCloseable {
     }
     nextStatusNs = now + STATUS_NS;
     RingStatus status = machine.status(trouble());
-    GenerationFile open = generations.get(machine.generation());
-    if (open != null && !status.equals(lastStatus)) {
+    ControlFile open = generations.get(machine.generation());
+    if (open != null) {
       open.status(status);
     }
     lastStatus = status;
@@ -455,7 +394,7 @@ final class RingAgent implements AutoCloseable {
   }
 
   private void closeIdleFeed(long now) {
-    if (isServing() || !waiting.isEmpty()) {
+    if (isServing() || readers.isAnyWaiting()) {
       idleSinceNs = now;
     } else if (steps != null && now - idleSinceNs > IDLE_FEED_NS) {
       unfollow();
@@ -500,15 +439,9 @@ final class RingAgent implements AutoCloseable {
       case RingCommand.Close close -> close(close);
       case RingCommand.Welcome welcome -> welcome(welcome);
       case RingCommand.Refuse refuse -> refuse(refuse);
-      case RingCommand.DropReader drop -> {
-        ReaderTap tap = readers.get(drop.reader());
-        if (tap != null) {
-          tap.unlink();
-        }
-        forget(drop.reader());
-      }
+      case RingCommand.DropReader drop -> readers.drop(drop.reader());
       case RingCommand.DropControl drop -> {
-        GenerationFile file = generations.remove(drop.generation());
+        ControlFile file = generations.remove(drop.generation());
         if (file != null) {
           file.unlink();
           file.close();
@@ -517,8 +450,8 @@ final class RingAgent implements AutoCloseable {
     }
   }
 
-  private GenerationFile newest() {
-    GenerationFile file = generations.get(machine.generation());
+  private ControlFile newest() {
+    ControlFile file = generations.get(machine.generation());
     if (file == null) {
       throw new IllegalStateException("no control file: generation=" + machine.generation());
     }
@@ -544,10 +477,14 @@ final class RingAgent implements AutoCloseable {
                 session.cpSize(),
                 create.localReaders()),
             create.coordinates());
-    String name = RingAbi.controlName(settings.ringNumber(), create.generation());
     generations.put(
         create.generation(),
-        new GenerationFile(parts.context().memory(), parts.directory().file(name), header, waker));
+        ControlFile.create(
+            parts.context().memory(),
+            parts.directory().path(),
+            header,
+            DaemonDirectory.FILE_MODE,
+            waker));
   }
 
   private void publish(RingCommand.Publish publish) {
@@ -563,67 +500,61 @@ final class RingAgent implements AutoCloseable {
   }
 
   private void close(RingCommand.Close close) {
-    GenerationFile file = generations.get(close.generation());
+    ControlFile file = generations.get(close.generation());
     if (file != null) {
-      file.close(close.reason());
+      file.closeGeneration(close.reason());
     }
-    machine.onClosed(
-        id -> {
-          ReaderTap tap = readers.get(id);
-          return tap == null ? ReaderTap.NOTHING : tap;
-        },
-        now());
+    machine.onClosed(readers::view, now());
   }
 
   private void welcome(RingCommand.Welcome welcome) {
-    GenerationFile file = generations.get(welcome.generation());
-    ReaderTap tap = readers.get(welcome.reader());
-    if (file == null || tap == null) {
-      return;
-    }
-    tap.welcomed(file.header());
-    Waiting pending = waiting.remove(welcome.reader());
+    ControlFile file = generations.get(welcome.generation());
+    ReaderFile reader = readers.find(welcome.reader());
     StreamDescriptor about = descriptor;
-    if (pending == null || about == null) {
+    if (file == null || reader == null) {
       return;
     }
-    GenerationHeader header = file.header();
-    parts.metrics().attaches.increment();
-    answers.accept(
-        pending.hello(),
-        new Answer.Welcome(
-            settings.ringNumber(),
-            new UUID(header.generationId().high(), header.generationId().low()),
-            file.name(),
-            file.lengthBytes(),
-            RingAbi.dataName(settings.ringNumber()),
-            settings.ringLengthBytes(),
-            new Answer.Geometry(
-                RingAbi.VERSION,
-                settings.descriptorCount(),
-                settings.pageSizeBytes(),
-                settings.hold(),
-                about.dp(),
-                about.cp()),
-            new Answer.Start(about.streamId(), 0, welcome.firstStep(), welcome.firstN())));
+    reader.expect(file.header());
+    if (about != null && readers.answer(reader.id(), () -> welcome(welcome, file, about))) {
+      parts.metrics().attaches.increment();
+    }
+  }
+
+  private Answer.Welcome welcome(
+      RingCommand.Welcome welcome, ControlFile file, StreamDescriptor about) {
+    UUID generation =
+        new UUID(file.header().generationId().high(), file.header().generationId().low());
+    return new Answer.Welcome(
+        settings.ringNumber(),
+        generation,
+        file.name(),
+        file.lengthBytes(),
+        RingAbi.dataName(settings.ringNumber()),
+        settings.ringLengthBytes(),
+        new Answer.Geometry(
+            RingAbi.VERSION,
+            settings.descriptorCount(),
+            settings.pageSizeBytes(),
+            settings.hold(),
+            about.dp(),
+            about.cp()),
+        new Answer.Start(about.streamId(), 0, welcome.firstStep(), welcome.firstN()));
   }
 
   private void refuse(RingCommand.Refuse refuse) {
-    Waiting pending = waiting.remove(refuse.reader());
-    if (pending != null) {
+    Answer refused =
+        new Answer.Refused(
+            RefusalCode.valueOf(refuse.refusal().name()),
+            refuse.text(),
+            refuse.steps(),
+            refuse.bytes(),
+            0);
+    if (readers.answer(refuse.reader(), () -> refused)) {
       parts.metrics().refusals.increment();
-      answers.accept(
-          pending.hello(),
-          new Answer.Refused(
-              RefusalCode.valueOf(refuse.refusal().name()),
-              refuse.text(),
-              refuse.steps(),
-              refuse.bytes(),
-              0));
     }
-    ReaderTap tap = readers.get(refuse.reader());
-    if (tap != null && tap.generation() == null) {
-      forget(refuse.reader());
+    ReaderFile file = readers.find(refuse.reader());
+    if (file != null && file.generation() == null) {
+      readers.forget(refuse.reader());
     }
   }
 
@@ -631,11 +562,7 @@ final class RingAgent implements AutoCloseable {
 
   /** Tells the ranks that the daemon ends in good order. */
   void shutDown() {
-    for (Waiting pending : waiting.values()) {
-      answers.accept(
-          pending.hello(), new Answer.Refused(RefusalCode.CLOSING, "the daemon is stopping"));
-    }
-    waiting.clear();
+    readers.answerClosing();
     machine.onEnd(CloseReason.SHUTDOWN, now());
     execute();
   }
@@ -643,8 +570,8 @@ final class RingAgent implements AutoCloseable {
   @Override
   public void close() {
     unfollow();
-    readers.values().forEach(ReaderTap::close);
-    generations.values().forEach(GenerationFile::close);
+    readers.close();
+    generations.values().forEach(ControlFile::close);
     waker.close();
   }
 }

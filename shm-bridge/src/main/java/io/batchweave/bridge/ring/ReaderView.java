@@ -5,6 +5,25 @@ package io.batchweave.bridge.ring;
  * attached to another generation than the daemon put it in, says {@code taken} 0 and no acks.
  */
 public interface ReaderView {
+  /** What a reader file says that is not there. */
+  ReaderView GONE =
+      new ReaderView() {
+        @Override
+        public boolean isAttached() {
+          return false;
+        }
+
+        @Override
+        public long taken() {
+          return 0;
+        }
+
+        @Override
+        public boolean isAcked(long n) {
+          return false;
+        }
+      };
+
   /** Whether the file says that it is attached to the generation that the daemon put it in. */
   boolean isAttached();
 

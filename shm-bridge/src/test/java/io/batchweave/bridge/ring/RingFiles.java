@@ -193,11 +193,7 @@ public final class RingFiles implements AutoCloseable {
       }
     }
     for (Map.Entry<Id128, ReaderFile> entry : readers.entrySet()) {
-      try {
-        machine.onReader(entry.getKey(), entry.getValue());
-      } catch (InternalError cutShort) {
-        machine.onReaderGone(entry.getKey(), timeNs); // nobody but a broken peer truncates it
-      }
+      machine.onReader(entry.getKey(), entry.getValue());
     }
     machine.onTime(timeNs);
     drain(timeNs);
@@ -255,7 +251,7 @@ public final class RingFiles implements AutoCloseable {
 
   private ReaderView view(Id128 reader) {
     ReaderFile file = readers.get(reader);
-    return file == null ? NOTHING : file;
+    return file == null ? ReaderView.GONE : file;
   }
 
   private void create(RingCommand.Create create) {
@@ -304,22 +300,4 @@ public final class RingFiles implements AutoCloseable {
     newest = null;
     waiter.close();
   }
-
-  private static final ReaderView NOTHING =
-      new ReaderView() {
-        @Override
-        public boolean isAttached() {
-          return false;
-        }
-
-        @Override
-        public long taken() {
-          return 0;
-        }
-
-        @Override
-        public boolean isAcked(long n) {
-          return false;
-        }
-      };
 }

@@ -7,27 +7,32 @@ import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.memory.Protection;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A rank's reader file in the eyes of the daemon: whether its lock is held, and what the rank
- * wrote. Mapped read-only; nothing in it is believed. Owned by one thread.
+ * wrote. Mapped read-only; nothing in it is believed. A rank that cuts it short counts as dead.
+ * Owned by one thread.
  */
 public final class ReaderFile implements ReaderView, AutoCloseable {
   private final Path path;
   private final LockProbe probe;
   private final Mapping mapping;
+  private final MemorySegment segment;
   private final ReaderHeader header;
-  private Id128 generationId = Id128.NONE;
-  private int descriptorCount = RingAbi.MIN_DESCRIPTORS;
+  private @Nullable GenerationHeader generation;
   private boolean attached;
+  private boolean cutShort;
+  private long lastStall;
 
   private ReaderFile(Path path, LockProbe probe, Mapping mapping, ReaderHeader header) {
     this.path = path;
     this.probe = probe;
     this.mapping = mapping;
+    this.segment = mapping.segment();
     this.header = header;
   }
 
@@ -73,45 +78,93 @@ public final class ReaderFile implements ReaderView, AutoCloseable {
     return header;
   }
 
+  /** The 128 bits of its name. */
+  public Id128 id() {
+    return header.id();
+  }
+
   /** Whether the rank lives and still has the file mapped. */
   public boolean isLocked() {
-    return probe.isLocked();
+    return !cutShort && probe.isLocked();
+  }
+
+  /** The generation that it is expected to attach to; null before {@link #expect}. */
+  public @Nullable GenerationHeader generation() {
+    return generation;
   }
 
   /**
    * Says into which generation the rank was put; only what it writes about that one counts.
    *
-   * @param generation named in Welcome
+   * @param named in Welcome
    */
-  public void expect(GenerationHeader generation) {
-    generationId = generation.generationId();
-    descriptorCount = generation.descriptorCount();
+  public void expect(GenerationHeader named) {
+    generation = named;
     attached = false;
   }
 
   @Override
   public boolean isAttached() {
+    GenerationHeader expected = generation;
+    if (cutShort || expected == null) {
+      return false;
+    }
     if (!attached) {
-      Attachment attachment = ReaderDescriptor.attachmentLoadAcquire(mapping.segment());
-      attached = attachment != null && attachment.generationId().equals(generationId);
+      try {
+        Attachment attachment = ReaderDescriptor.attachmentLoadAcquire(segment);
+        attached = attachment != null && attachment.generationId().equals(expected.generationId());
+      } catch (InternalError gone) {
+        cutShort = true;
+      }
     }
     return attached;
   }
 
   @Override
   public long taken() {
-    return isAttached() ? ReaderDescriptor.takenLoadAcquire(mapping.segment()) : 0;
+    if (!isAttached()) {
+      return 0;
+    }
+    try {
+      return ReaderDescriptor.takenLoadAcquire(segment);
+    } catch (InternalError gone) {
+      cutShort = true;
+      return 0;
+    }
   }
 
   @Override
   public boolean isAcked(long n) {
-    return isAttached()
-        && ReaderDescriptor.isAckedLoadAcquire(mapping.segment(), n, descriptorCount);
+    GenerationHeader expected = generation;
+    if (expected == null || !isAttached()) {
+      return false;
+    }
+    try {
+      return ReaderDescriptor.isAckedLoadAcquire(segment, n, expected.descriptorCount());
+    } catch (InternalError gone) {
+      cutShort = true;
+      return false;
+    }
   }
 
-  /** n + 1 of the step that the rank says it waits for; 0 when it does not. For people. */
-  public long waiting() {
-    return ReaderDescriptor.waitingLoadAcquire(mapping.segment());
+  /**
+   * Whether it waits, since the last look, for a step that is not there yet. For people.
+   *
+   * @param publishedCount steps published in order
+   */
+  public boolean startsToWait(long publishedCount) {
+    if (!isAttached()) {
+      return false;
+    }
+    try {
+      long waitsFor = ReaderDescriptor.waitingLoadAcquire(segment);
+      boolean stalls = waitsFor > publishedCount && waitsFor != lastStall;
+      lastStall = stalls ? waitsFor : lastStall;
+      return stalls;
+    } catch (InternalError gone) {
+      cutShort = true;
+      return false;
+    }
   }
 
   /** Removes the file, whose rank is gone. */

@@ -1,4 +1,4 @@
-package io.batchweave.bridge.daemon;
+package io.batchweave.bridge.ring;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -9,9 +9,6 @@ import io.batchweave.bridge.SmallFileSystem;
 import io.batchweave.bridge.memory.FutexWaiter;
 import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.memory.NativeMemoryException;
-import io.batchweave.bridge.ring.Coordinate;
-import io.batchweave.bridge.ring.GenerationHeader;
-import io.batchweave.bridge.ring.Id128;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -20,7 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(30)
-class GenerationFileTest {
+class ControlFileTest {
   private final NativeMemory memory = NativeMemory.system();
 
   private static GenerationHeader header() {
@@ -44,11 +41,12 @@ class GenerationFileTest {
       small.fill();
       NativeMemoryException thrown =
           assertThrows(
-              NativeMemoryException.class, () -> new GenerationFile(memory, path, header(), waker));
+              NativeMemoryException.class,
+              () -> ControlFile.create(memory, small.path(), header(), 0600, waker));
       assertEquals(Kind.LIMIT, thrown.kind());
       assertFalse(Files.exists(path), "left a part of it");
       small.makeRoom();
-      try (GenerationFile file = new GenerationFile(memory, path, header(), waker)) {
+      try (ControlFile file = ControlFile.create(memory, small.path(), header(), 0600, waker)) {
         assertEquals(Files.size(path), file.lengthBytes());
       }
     }

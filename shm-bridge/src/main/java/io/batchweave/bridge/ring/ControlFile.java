@@ -14,8 +14,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * The control file of a generation in the hands of its daemon, its only writer. Owned by one
- * thread.
+ * The control file of a generation in the hands of its daemon, its only writer. Every change wakes
+ * the ranks. Owned by one thread.
  */
 public final class ControlFile implements AutoCloseable {
   private final Path path;
@@ -32,7 +32,7 @@ public final class ControlFile implements AutoCloseable {
   }
 
   /**
-   * Creates the file, state NEW.
+   * Creates the file, state NEW; its memory is really allocated, and nothing is left if that fails.
    *
    * @param memory the system
    * @param directory the daemon directory
@@ -46,8 +46,7 @@ public final class ControlFile implements AutoCloseable {
     long length =
         ControlDescriptor.fileLength(header.descriptorCount(), header.coordinates().size());
     try (SharedFile file = memory.open(path, FileAccess.CREATE)) {
-      file.changeMode(mode);
-      file.allocate(0, length);
+      file.allocateNew(length, mode);
       Mapping mapping = file.map(length, Protection.READ_WRITE);
       ControlDescriptor.writeHeader(mapping.segment(), header);
       return new ControlFile(path, header, mapping, waiter);
