@@ -10,13 +10,26 @@
  *   │ DaemonAgent ── HandshakeServer   Hello, Welcome, Refused  │      MachineAgent: the log
  *   │     │                                                     │      stores: range requests
  *   │     ├── RingAgent  one per ring ── RingMachine (decides)  │      checking: CRC32C, 2 threads
- *   │     │      ├── ReaderTap        a rank's reader file      │      background: opens streams
- *   │     │      ├── GenerationFile   a control file            │      metrics: HTTP
+ *   │     │      ├── RingReaders ── ReaderFile, a rank's        │      background: opens streams
+ *   │     │      ├── ControlFile   a generation                 │      metrics: HTTP
  *   │     │      ├── StepSource ── StepFeed   what steps are    │
  *   │     │      └── RingFetches                                │
  *   │     └── Fetcher   range requests of all rings             │
  *   └──────────────────────────────────────────────────────────┘
  * </pre>
+ *
+ * <p>Where to look: {@code Daemon} puts the parts together, {@code DaemonDirectory} holds the lock
+ * and removes what nobody holds, {@code RingFiles} allocates the rings; {@code HelloCheck} says
+ * what is wrong with a Hello; {@code RingAgent} carries out the commands of one ring; {@code
+ * StepSource} says what a step consists of and {@code RegionPlan} where its slices lie; {@code
+ * Fetcher} sends range requests and checks what arrived; {@code FailReasons} tells passing trouble
+ * from damage; {@code DaemonReport} is the text of a scrape, {@code DaemonJson} that of {@code
+ * daemon.json}.
+ *
+ * <p><b>Threads.</b> The agent thread owns every file, ring and counter of the handshake; nothing
+ * on it waits except the idle strategy, on the doorbell. Others bring it something by a queue and
+ * wake it: range requests that ended, checksums, batches of steps. {@code Daemon}, {@code
+ * DaemonMetrics} and {@code DaemonReport} are thread-safe, the rest belongs to the agent.
  *
  * <p><b>Decisions</b> are the {@link io.batchweave.bridge.ring.RingMachine}'s; this package carries
  * them out and brings it what happens. The shared bytes and who may write them when are in {@code

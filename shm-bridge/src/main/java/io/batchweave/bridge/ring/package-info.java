@@ -12,8 +12,12 @@
  *     arithmetic</td></tr>
  * <tr><td>{@link io.batchweave.bridge.ring.RingMachine}</td><td>every decision about a ring, without
  *     I/O: events in, {@link io.batchweave.bridge.ring.RingCommand}s out. Start here</td></tr>
- * <tr><td>{@code RegionRing}, {@code RingGeneration}, {@code RingMembers}</td><td>its parts: the
- *     space, the newest generation, who reads</td></tr>
+ * <tr><td>{@code RegionRing}, {@code RingGeneration}, {@code RingSteps}, {@code RingMembers}</td>
+ *     <td>its parts: the space, the newest generation, its steps on their way in, who
+ *     reads</td></tr>
+ * <tr><td>{@link io.batchweave.bridge.ring.ControlFile}, {@link
+ *     io.batchweave.bridge.ring.ReaderFile}</td><td>a generation in the hands of its daemon, an
+ *     attachment in its eyes</td></tr>
  * <tr><td>{@link io.batchweave.bridge.ring.RingData}, {@link
  *     io.batchweave.bridge.ring.Doorbell}</td><td>files that daemon and ranks both open</td></tr>
  * </table>
@@ -30,8 +34,13 @@
  * generation, counted with the step they hold). Holders are reader files that take nothing more but
  * keep leases until released, backed out of, or unlocked.
  *
+ * <p>Who writes what: the daemon a control file and the data file, a rank its reader file, all
+ * ranks the word of the doorbell. The rank's side of the same bytes is {@code bridge.rank}, its
+ * driver here {@code bridge.daemon}.
+ *
  * <p>Depends on {@code bridge.memory} and on the exception of the core. Descriptors have no state;
- * a machine belongs to one thread.
+ * a machine and a file belong to one thread. Both ends of every edge between processes carry the
+ * same label, {@code SYNC POINT: slot-ready} and so on, in Java and in C.
  */
 @NullMarked
 package io.batchweave.bridge.ring;
