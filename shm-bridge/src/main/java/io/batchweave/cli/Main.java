@@ -41,6 +41,7 @@ import picocli.CommandLine.ScopeType;
       RankCommand.class,
       InspectCommand.class,
       ProbeCommand.class,
+      VerifyCommand.class,
       SimulateCommand.class
     },
     footerHeading = "%nExamples:%n",
@@ -50,6 +51,7 @@ import picocli.CommandLine.ScopeType;
       "  ./batchweave ingest file:/data/stream corpus/ --seq-len 2048 --global-batch 64 --seal",
       "  ./batchweave serve file:/data/stream --memory 4GiB",
       "  ./batchweave probe 's3://bucket/prefix?region=eu-central-1'",
+      "  ./batchweave verify file:/data/stream --data",
       "",
       "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 fenced (do not restart)."
     })

@@ -77,7 +77,7 @@ class CommandLineTest {
   void shouldExplainEveryCommandWithAnExample() {
     for (String command :
         new String[] {
-          "demo", "init", "ingest", "produce", "seal", "serve", "rank", "inspect", "probe"
+          "demo", "init", "ingest", "produce", "seal", "serve", "rank", "inspect", "probe", "verify"
         }) {
       assertEquals(0, run(command, "--help"));
       assertTrue(out.toString().contains("Example"), command);
@@ -88,7 +88,7 @@ class CommandLineTest {
   @Test
   void shouldListTheSettingsOfStoresInTheHelpOfEveryCommandThatOpensOne() {
     for (String command :
-        new String[] {"init", "ingest", "produce", "seal", "serve", "inspect", "probe"}) {
+        new String[] {"init", "ingest", "produce", "seal", "serve", "inspect", "probe", "verify"}) {
       run(command, "--help");
       assertTrue(out.toString().contains("BATCHWEAVE_S3_ENDPOINT"), command);
       assertTrue(out.toString().contains("?pathStyle="), command);
@@ -227,6 +227,24 @@ class CommandLineTest {
       assertTrue(err.toString().contains("lost or doubled"), err::toString);
       assertTrue(s3.hasStream());
     }
+  }
+
+  @Test
+  void shouldVerifyAStreamAndNameWhatIsWrong() throws IOException {
+    refuse(USAGE, args("verify", url), url);
+    initStream();
+    String input = file("a.txt", "hello").toString();
+    assertEquals(0, run("ingest", url, input, "--seq-len", "8", "--global-batch", "2"));
+    assertEquals(0, run("verify", url, "--data"), () -> out + "\n" + err);
+    assertTrue(out.toString().endsWith("sound\n"), out::toString);
+    Path version = Path.of(url, ObjectNames.version(1));
+    byte[] bytes = Files.readAllBytes(version);
+    bytes[bytes.length - 1] ^= 1;
+    Files.write(version, bytes);
+    assertEquals(FAILED, run("verify", url), () -> out + "\n" + err);
+    assertTrue(out.toString().contains("WRONG: " + ObjectNames.version(1)), out::toString);
+    assertEquals(FAILED, run("verify", url, "--json"), () -> out + "\n" + err);
+    assertTrue(out.toString().contains("\"sound\" : false"), out::toString);
   }
 
   @Test
