@@ -309,13 +309,19 @@ public final class CommitMachine implements Machine<CommitMachine> {
       case WAIT -> {
         return false;
       }
-      case LOOK -> lookOn(nowNs, requests);
+      case LOOK -> {
+        if (looking) {
+          return false;
+        }
+        lookOn(nowNs, requests);
+      }
       case PEEK -> {
         follower.requireNext();
         follower.onTime(nowNs, sub(FOLLOWER, nowNs, requests));
         takeEvents(nowNs);
       }
-      case GATHER -> board.begin(follower.state(), nowNs, sub(BOARD, nowNs, requests));
+      case GATHER ->
+          board.begin(follower.state(), policy.youngVersions(), nowNs, sub(BOARD, nowNs, requests));
       case ANNOUNCE -> {
         List<Block> sent =
             announcer.announce(follower.state(), nowNs, sub(ANNOUNCER, nowNs, requests));

@@ -3,6 +3,7 @@ package io.batchweave.commit;
 import io.batchweave.commit.NoticeBoard.Round;
 import io.batchweave.commit.Situation.Kind;
 import io.batchweave.format.Block;
+import io.batchweave.format.Limits;
 import io.batchweave.log.Bits;
 import io.batchweave.log.BlockOutcome;
 import io.batchweave.log.Fingerprint;
@@ -55,7 +56,10 @@ public final class CommitPolicy {
   private static final long MAX_SLOWDOWN_NS = 10 * SECOND_NS;
   private static final int UNKNOWN_CROWD = 512;
   private static final int LIKELY_CROWD = 64;
+  private static final int LEAST_CROWD = 4;
   private static final int BUSY_OWNERS = 8;
+  private static final int NEWCOMER_VERSIONS = 3;
+  private static final int MAX_MISFORTUNE = 4;
   private static final long NONE = Long.MAX_VALUE;
   private static final long NEVER = Long.MIN_VALUE / 4;
 
@@ -71,6 +75,8 @@ public final class CommitPolicy {
   private long lastAgeNs;
   private long spacingNs = NONE;
   private int foldedSinceKnown;
+  private int misfortune;
+  private long ownVersions;
   private long lookBegunNs = NEVER;
   private long paceNs = SECOND_NS / MAX_VERSIONS_PER_SECOND;
   private boolean mustLook = true;
@@ -82,6 +88,7 @@ public final class CommitPolicy {
   private long putAtNs = NEVER;
   private long needRoundAfterNs = NEVER;
   private long roundBegunNs = NEVER;
+  private boolean lookedAfterRound;
   private long leadUntilNs = NEVER;
   private long yieldUntilNs = NONE;
 
@@ -122,6 +129,8 @@ public final class CommitPolicy {
     this.lastAgeNs = other.lastAgeNs;
     this.spacingNs = other.spacingNs;
     this.foldedSinceKnown = other.foldedSinceKnown;
+    this.misfortune = other.misfortune;
+    this.ownVersions = other.ownVersions;
     this.lookBegunNs = other.lookBegunNs;
     this.paceNs = other.paceNs;
     this.mustLook = other.mustLook;
@@ -131,6 +140,7 @@ public final class CommitPolicy {
     this.putAtNs = other.putAtNs;
     this.needRoundAfterNs = other.needRoundAfterNs;
     this.roundBegunNs = other.roundBegunNs;
+    this.lookedAfterRound = other.lookedAfterRound;
     this.leadUntilNs = other.leadUntilNs;
     this.yieldUntilNs = other.yieldUntilNs;
     this.slotAtNs = other.slotAtNs;
@@ -201,6 +211,7 @@ public final class CommitPolicy {
 
   private Step gather(long nowNs) {
     roundBegunNs = nowNs;
+    lookedAfterRound = false;
     return Step.GATHER;
   }
 
@@ -210,7 +221,7 @@ public final class CommitPolicy {
 
   /** Whether to go on as the one who writes for all, without a look. */
   private boolean leads(long nowNs) {
-    return ownIsLast && !mustLook && (otherOwners() == 0 || nowNs <= leadUntilNs);
+    return ownIsLast && !mustLook && (lone() || nowNs <= leadUntilNs);
   }
 
   private Step lead(Situation now, long nowNs) {
@@ -220,7 +231,7 @@ public final class CommitPolicy {
     }
     long dueAtNs = overflowed ? nowNs : putAtNs + intervalNs();
     if (roundBegunNs < needRoundAfterNs || (now.ownWork() && roundIsOld(nowNs))) {
-      if (!now.ownWork() && otherOwners() == 0) {
+      if (!now.ownWork() && lone()) {
         return Step.WAIT;
       }
       long gatherAtNs = now.ownWork() || helped ? dueAtNs - leadTimeNs() : lastRoundAtNs();
@@ -258,7 +269,7 @@ public final class CommitPolicy {
       return Step.WAIT;
     }
     if (yieldUntilNs == NONE) {
-      yieldUntilNs = nowNs + stepInNs() + jitterNs(crowd());
+      yieldUntilNs = nowNs + stepInNs() + jitterNs(crowd(now.kind()));
       leadUntilNs = Math.max(leadUntilNs, yieldUntilNs + SECOND_NS);
       if (now.unannounced()) {
         return Step.ANNOUNCE;
@@ -283,13 +294,14 @@ public final class CommitPolicy {
       if (!active && lookBegunNs < nowNs - recentNs()) {
         return now.looking() ? Step.WAIT : look(nowNs);
       }
-      if (active || now.kind() == Kind.SHARED) {
+      boolean unlucky = misfortune > 0 && otherOwners() > 0;
+      if (active || unlucky || now.kind() == Kind.SHARED) {
         return Step.ANNOUNCE;
       }
       if (now.looking()) {
         return Step.WAIT;
       }
-      slotAtNs = nowNs + (now.kind() == Kind.FENCE ? jitterNs(crowd()) : 0);
+      slotAtNs = nowNs + (now.kind() == Kind.FENCE ? jitterNs(crowd(now.kind())) : 0);
     } else if (now.announced()) {
       slotAtNs = stepInAtNs(now);
     }
@@ -311,37 +323,58 @@ public final class CommitPolicy {
     return waitUntil(slotAtNs);
   }
 
-  /** Writes oneself: with a fresh look and a fresh round. */
+  /** Writes oneself. */
   private Step attempt(Situation now, long nowNs) {
-    if (lookBegunNs < slotAtNs && !now.looking()) {
-      return look(nowNs);
-    }
-    if (now.announced() && !direct && now.looking()) {
-      // Most often that was it; only then are announcements read.
+    return now.announced() ? stepIn(now, nowNs) : writeAlone(now, nowNs);
+  }
+
+  /** Reads the announcements, then looks: the later the look, the fewer versions are lost. */
+  private Step writeAlone(Situation now, long nowNs) {
+    if (inProgress(now)) {
       return Step.WAIT;
     }
-    if (now.announced() && !direct && !extended && lastFoldedAtNs > episodeNs && !ownIsLast) {
+    if (roundBegunNs < slotAtNs) {
+      if (now.kind() == Kind.FENCE && lookBegunNs < slotAtNs) {
+        // Of a crowd another was most often quicker: then nothing need be read.
+        return now.looking() ? Step.WAIT : look(nowNs);
+      }
+      return now.looking() ? Step.WAIT : gather(nowNs);
+    }
+    if (now.round() == Round.FAILED) {
+      return Step.ANNOUNCE;
+    }
+    if (now.looking()) {
+      return Step.WAIT;
+    }
+    return lookedAfterRound ? Step.COMMIT : look(nowNs);
+  }
+
+  /** Looks, since most often that was it; only then reads the announcements of others. */
+  private Step stepIn(Situation now, long nowNs) {
+    if (now.looking()) {
+      return Step.WAIT;
+    }
+    if (lookBegunNs < slotAtNs) {
+      return look(nowNs);
+    }
+    if (!direct && !extended && lastFoldedAtNs > episodeNs && !ownIsLast) {
       // The log moved without one's block: whoever leads gets a second interval, no third.
       extended = true;
-      stepInAtNs = Math.max(nowNs, episodeNs + 2 * stepInNs() + jitterNs(crowd()));
+      long secondNs = Math.min(episodeNs + 2 * stepInNs(), lastFoldedAtNs + stepInNs());
+      stepInAtNs = Math.max(nowNs, secondNs + jitterNs(crowd(now.kind())));
       slotAtNs = stepInAtNs;
       peekAtNs = nowNs + paceNs / 2;
       return waitUntil(slotAtNs);
     }
-    if (roundBegunNs < slotAtNs && !inProgress(now)) {
-      return gather(nowNs);
-    }
-    if (now.looking() || inProgress(now)) {
+    if (inProgress(now)) {
       return Step.WAIT;
     }
-    if (now.round() == Round.FAILED && !now.announced()) {
-      return Step.ANNOUNCE;
-    }
-    return Step.COMMIT;
+    return roundBegunNs < slotAtNs ? gather(nowNs) : Step.COMMIT;
   }
 
   private Step look(long nowNs) {
     lookBegunNs = nowNs;
+    lookedAfterRound = true;
     return Step.LOOK;
   }
 
@@ -350,8 +383,8 @@ public final class CommitPolicy {
     extended = false;
     boolean active = leaderIsActive(nowNs);
     direct = now.kind() == Kind.SHARED && !active;
-    stepInAtNs = direct ? episodeNs : episodeNs + stepInNs() + jitterNs(crowd());
-    peekAtNs = episodeNs + times.putNs() + times.roundNs() + times.putNs() + 3 * paceNs / 5;
+    stepInAtNs = direct ? episodeNs : episodeNs + stepInNs() + jitterNs(crowd(now.kind()));
+    peekAtNs = episodeNs + times.putNs() + times.roundNs() + times.putNs() + 4 * paceNs / 5;
   }
 
   private long stepInAtNs(Situation now) {
@@ -382,7 +415,7 @@ public final class CommitPolicy {
   private long intervalNs() {
     int others = otherOwners();
     long leastNs = SECOND_NS / MAX_VERSIONS_PER_SECOND;
-    if (others > 0) {
+    if (!lone()) {
       long byReadsNs = (others + 1L) * SECOND_NS / MAX_READS_PER_SECOND;
       leastNs = Math.max(leastNs, Math.max(byReadsNs, 2 * times.cycleNs()));
     }
@@ -396,12 +429,19 @@ public final class CommitPolicy {
 
   /** For how long after a version somebody is expected to serve announcements. */
   private long freshNs() {
-    return 3 * paceNs / 2 + times.getNs();
+    return paceNs + times.getNs();
   }
 
   /** How long an announcement may take before its owner doubts that anybody serves it. */
   private long stepInNs() {
     return Math.max(MIN_STEP_IN_NS, paceNs + 2 * times.cycleNs());
+  }
+
+  /** For how many versions of a group the one before is listed too. */
+  int youngVersions() {
+    return otherOwners() < BUSY_OWNERS
+        ? Limits.ANNOUNCE_VERSIONS / 8
+        : Limits.ANNOUNCE_VERSIONS / 2;
   }
 
   /** Longest wait for the answers of reads that one round begins. */
@@ -424,7 +464,10 @@ public final class CommitPolicy {
   }
 
   /** How many may step in at the same time. */
-  private int crowd() {
+  private int crowd(Kind kind) {
+    if (kind == Kind.PRODUCE) {
+      return Math.max(LEAST_CROWD, otherOwners() + 1);
+    }
     return newestVersion == 0 ? UNKNOWN_CROWD : Math.max(LIKELY_CROWD, otherOwners() + 1);
   }
 
@@ -437,6 +480,11 @@ public final class CommitPolicy {
     double uniform = (bits.nextBelow(1L << 30) + 1) / (double) (1L << 30);
     double windowNs = log * (times.listNs() + times.putNs());
     return (long) (windowNs * Math.max(0, 1 + Math.log(uniform) / log));
+  }
+
+  /** Whether nobody else writes; whoever has just come waits a few versions before he says so. */
+  private boolean lone() {
+    return otherOwners() == 0 && ownVersions >= NEWCOMER_VERSIONS;
   }
 
   private int otherOwners() {
@@ -548,6 +596,8 @@ public final class CommitPolicy {
    */
   public void onCommitted(long tookNs, long nowNs) {
     times.put(tookNs);
+    misfortune = Math.max(0, misfortune - 1);
+    ownVersions++;
     slowdownNs = slowdownNs < 20 * MILLISECOND_NS ? 0 : slowdownNs / 8;
     failures = 0;
     known(nowNs);
@@ -563,9 +613,10 @@ public final class CommitPolicy {
   public void onLost(long tookNs, long nowNs) {
     times.put(tookNs);
     failures = 0;
+    misfortune = MAX_MISFORTUNE;
     again();
     if (episodeNs != NONE) {
-      stepInAtNs = Math.max(stepInAtNs, nowNs + paceNs + jitterNs(crowd()));
+      stepInAtNs = Math.max(stepInAtNs, nowNs + paceNs + jitterNs(crowd(Kind.PRODUCE)));
       peekAtNs = nowNs + paceNs / 2;
     }
   }
@@ -641,6 +692,8 @@ public final class CommitPolicy {
             lastAgeNs,
             spacingNs,
             foldedSinceKnown,
+            misfortune,
+            Math.min(ownVersions, NEWCOMER_VERSIONS),
             lookBegunNs,
             paceNs,
             mustLook),
@@ -651,6 +704,7 @@ public final class CommitPolicy {
             putAtNs,
             needRoundAfterNs,
             roundBegunNs,
+            lookedAfterRound,
             leadUntilNs,
             yieldUntilNs),
         Fingerprint.of(slotAtNs, episodeNs, stepInAtNs, extended, direct, peekAtNs),

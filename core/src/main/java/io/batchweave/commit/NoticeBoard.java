@@ -49,7 +49,7 @@ final class NoticeBoard {
   }
 
   private static final int LIST_LIMIT = 16_384;
-  private static final int MAX_READS = 256;
+  private static final int MAX_READS = 1_024;
   private static final long MAX_HELD_BYTES = 2L * Limits.VERSION_BYTES;
   private static final int DELETE_KEYS = 1_000;
   private static final long LIST_TIMEOUT_NS = 2_000_000_000L;
@@ -111,8 +111,12 @@ final class NoticeBoard {
     return trouble;
   }
 
-  /** Starts a round: lists the group of the head, and the one before while that is still young. */
-  void begin(State state, long nowNs, Requests requests) {
+  /**
+   * Starts a round: lists the group of the head, and the one before while that is still young.
+   *
+   * @param youngVersions for how many versions of a group the one before counts
+   */
+  void begin(State state, int youngVersions, long nowNs, Requests requests) {
     long version = state.version();
     roundNumber++;
     round = Round.LISTING;
@@ -120,7 +124,7 @@ final class NoticeBoard {
     listsToCome = 0;
     forgetUnreachable(state);
     list(version, nowNs, requests);
-    boolean young = version % Limits.ANNOUNCE_VERSIONS < Limits.ANNOUNCE_VERSIONS / 2;
+    boolean young = version % Limits.ANNOUNCE_VERSIONS < youngVersions;
     if (young && version >= Limits.ANNOUNCE_VERSIONS) {
       list(version - Limits.ANNOUNCE_VERSIONS, nowNs, requests);
     }
