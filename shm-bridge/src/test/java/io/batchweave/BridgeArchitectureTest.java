@@ -1,11 +1,15 @@
 package io.batchweave;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.List;
+import java.util.ServiceLoader;
 import org.junit.jupiter.api.Test;
+import org.slf4j.spi.SLF4JServiceProvider;
 
 /** What may depend on what in the shared-memory bridge. */
 class BridgeArchitectureTest {
@@ -75,5 +79,15 @@ class BridgeArchitectureTest {
         .callMethod(Math.class, "random")
         .because("take an org.agrona.concurrent.NanoClock, wait for a condition, take a seed")
         .check(classes);
+  }
+
+  /** A second one, brought along by a dependency, makes every command print a warning. */
+  @Test
+  void shouldHaveOneProviderOfLogging() {
+    assertEquals(
+        List.of("org.slf4j.nop.NOPServiceProvider"),
+        ServiceLoader.load(SLF4JServiceProvider.class).stream()
+            .map(provider -> provider.type().getName())
+            .toList());
   }
 }
