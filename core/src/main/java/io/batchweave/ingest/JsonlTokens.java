@@ -162,20 +162,8 @@ final class JsonlTokens implements FileTokens {
   }
 
   private void fill() {
-    int wanted = (int) Math.min(chunk.length, file.sizeBytes() - readOffset);
     chunkAt = 0;
-    chunkEnd = source.read(file.path(), readOffset, chunk, wanted);
-    if (chunkEnd < wanted) {
-      throw new BatchWeaveException(
-          Kind.CONFIG,
-          "file became shorter while it was read: file="
-              + file.path()
-              + " sizeBytes="
-              + file.sizeBytes()
-              + " now="
-              + (readOffset + chunkEnd)
-              + "; let files grow only, and run again");
-    }
+    chunkEnd = source.readListed(file, readOffset, chunk);
     readOffset += chunkEnd;
   }
 

@@ -1,7 +1,5 @@
 package io.batchweave.ingest;
 
-import io.batchweave.BatchWeaveException;
-import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.ingest.ByteSource.SourceFile;
 
 /** Plain text: every byte a token, then the end of the document. */
@@ -59,20 +57,8 @@ final class TextTokens implements FileTokens {
   }
 
   private void fill() {
-    int wanted = (int) Math.min(chunk.length, file.sizeBytes() - offset);
     chunkAt = 0;
-    chunkEnd = source.read(file.path(), offset, chunk, wanted);
-    if (chunkEnd < wanted) {
-      throw new BatchWeaveException(
-          Kind.CONFIG,
-          "file became shorter while it was read: file="
-              + file.path()
-              + " sizeBytes="
-              + file.sizeBytes()
-              + " now="
-              + (offset + chunkEnd)
-              + "; let files grow only, and run again");
-    }
+    chunkEnd = source.readListed(file, offset, chunk);
   }
 
   @Override
