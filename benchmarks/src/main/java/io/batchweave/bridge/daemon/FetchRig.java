@@ -104,7 +104,7 @@ final class FetchRig implements AutoCloseable {
       ring = own(RingData.open(MEMORY, file, ringBytes, Protection.READ_WRITE));
       // A ring is touched in its first lap; what is measured is every lap after that.
       ring.mapping().segment().fill((byte) 1);
-      doorbell = own(new DoorbellIdleStrategy(MEMORY, directory.resolve(RingAbi.DOORBELL_NAME)));
+      doorbell = own(new DoorbellIdleStrategy(MEMORY, directory));
       fetcher =
           own(
               new Fetcher(

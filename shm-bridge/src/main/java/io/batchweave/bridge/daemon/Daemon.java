@@ -53,7 +53,7 @@ public final class Daemon implements AutoCloseable {
                     url, context.storeSupplier().apply(url), context.nanoClock(), context.seed())));
       }
       DoorbellIdleStrategy doorbell =
-          own(new DoorbellIdleStrategy(context.memory(), directory.file(RingAbi.DOORBELL_NAME)));
+          own(new DoorbellIdleStrategy(context.memory(), directory.path()));
       parts = own(new DaemonParts(context, directory, WINDOW_STEPS, doorbell::wake));
       sources.forEach(this::describe);
       DaemonAgent agent = new DaemonAgent(parts, sources, rings, doorbell);

@@ -1,12 +1,8 @@
 package io.batchweave.bridge.daemon;
 
-import io.batchweave.bridge.memory.FileAccess;
 import io.batchweave.bridge.memory.FutexWaiter;
-import io.batchweave.bridge.memory.Mapping;
 import io.batchweave.bridge.memory.NativeMemory;
-import io.batchweave.bridge.memory.Protection;
-import io.batchweave.bridge.memory.SharedFile;
-import io.batchweave.bridge.ring.DoorbellDescriptor;
+import io.batchweave.bridge.ring.Doorbell;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.IdleStrategy;
@@ -21,7 +17,7 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private static final long MIN_SLEEP_NS = TimeUnit.MICROSECONDS.toNanos(50);
   private static final long MAX_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(10);
 
-  private final Mapping doorbell;
+  private final Doorbell doorbell;
   private final FutexWaiter waiter;
   private final FutexWaiter waker; // of whoever holds its monitor
   private boolean closed; // guarded by it too
@@ -29,12 +25,8 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private int spins;
   private long sleepNs = MIN_SLEEP_NS;
 
-  DoorbellIdleStrategy(NativeMemory memory, Path path) {
-    try (SharedFile file = memory.open(path, FileAccess.CREATE)) {
-      file.allocateNew(DoorbellDescriptor.LENGTH, DaemonDirectory.FILE_MODE);
-      doorbell = file.map(DoorbellDescriptor.LENGTH, Protection.READ_WRITE);
-    }
-    DoorbellDescriptor.writeHeader(doorbell.segment());
+  DoorbellIdleStrategy(NativeMemory memory, Path directory) {
+    doorbell = Doorbell.create(memory, directory, DaemonDirectory.FILE_MODE);
     waiter = memory.newWaiter();
     waker = memory.newWaiter();
   }
@@ -43,16 +35,14 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   void wake() {
     synchronized (waker) {
       if (!closed) {
-        DoorbellDescriptor.ringRelease(doorbell.segment());
-        waker.wakeAll(doorbell.segment(), DoorbellDescriptor.WORD_OFFSET);
+        doorbell.ring(waker);
       }
     }
   }
 
   /** Call before the duty cycle looks at the acks. */
   void beforeDutyCycle() {
-    // SYNC POINT: doorbell
-    word = DoorbellDescriptor.wordLoadAcquire(doorbell.segment());
+    word = doorbell.wordLoadAcquire();
   }
 
   @Override
@@ -71,7 +61,7 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
       Thread.onSpinWait();
       return;
     }
-    waiter.await(doorbell.segment(), DoorbellDescriptor.WORD_OFFSET, word, sleepNs);
+    doorbell.await(waiter, word, sleepNs);
     sleepNs = Math.min(2 * sleepNs, MAX_SLEEP_NS);
   }
 
