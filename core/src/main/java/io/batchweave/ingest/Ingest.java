@@ -4,6 +4,7 @@ import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
 import io.batchweave.client.Producer;
+import io.batchweave.format.Grid;
 import java.util.Arrays;
 
 /**
@@ -36,6 +37,23 @@ public final class Ingest {
           source.files().size(),
           source.files().stream().mapToLong(ByteSource.SourceFile::sizeBytes).sum());
     }
+  }
+
+  /**
+   * Looks at the inputs and at whether the batches fit a stream, before a producer is opened: that
+   * takes over from a running one, which no mistake of the command line should do.
+   *
+   * @param context settings; concluded here
+   * @param grid the stream's
+   * @throws BatchWeaveException CONFIG if an input is missing, unreadable or empty, or the batch
+   *     does not fit the grid
+   */
+  public static Survey survey(IngestContext context, Grid grid) {
+    Survey survey = survey(context);
+    var _ =
+        new SliceCutter(
+            grid, context.globalBatch(), context.sequenceLength(), context.microBatches());
+    return survey;
   }
 
   /**

@@ -4,6 +4,7 @@ import io.batchweave.demo.Demo;
 import io.batchweave.demo.DemoPlan;
 import io.batchweave.demo.DemoSetup;
 import io.batchweave.demo.PythonRanks;
+import io.batchweave.demo.StopOnSignal;
 import io.batchweave.demo.Verdict;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -80,7 +81,8 @@ final class DemoCommand implements Callable<Integer> {
       out.println("input   " + setup.inputSummary());
       out.println("ranks   " + describe(plan.python()));
       Verdict verdict;
-      try (Demo demo = new Demo(plan, out, SystemNanoClock.INSTANCE)) {
+      try (Demo demo = new Demo(plan, out, SystemNanoClock.INSTANCE);
+          StopOnSignal signal = new StopOnSignal(demo, setup)) {
         verdict = demo.run(setup.expectedSteps());
       }
       print(out, verdict);

@@ -116,7 +116,9 @@ final class IngestCommand implements Callable<Integer> {
             .shard(Shard.parse(shard))
             .onError(onError)
             .listener(progress);
-    try (ObjectStore store = stream.open()) {
+    try (StreamArgument.Opened opened = stream.openStream()) {
+      Ingest.survey(context, opened.descriptor().grid());
+      ObjectStore store = opened.store();
       IngestTotals totals;
       try (Producer producer =
           Producer.open(

@@ -19,7 +19,6 @@ import io.batchweave.format.StreamDescriptor;
 import io.batchweave.format.TgbEntry;
 import io.batchweave.read.Coordinate;
 import io.batchweave.read.StepResult;
-import io.batchweave.store.ObjectStore;
 import java.io.PrintWriter;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -68,9 +67,9 @@ final class InspectCommand implements Callable<Integer> {
   @Override
   public Integer call() throws JsonProcessingException {
     PrintWriter out = spec.commandLine().getOut();
-    try (ObjectStore store = stream.open();
-        StreamReader reader = StreamReader.open(new ReaderContext().store(store))) {
-      ObjectNode document = document(reader, store.url());
+    try (StreamArgument.Opened opened = stream.openStream();
+        StreamReader reader = StreamReader.open(new ReaderContext().store(opened.store()))) {
+      ObjectNode document = document(reader, opened.store().url());
       if (json) {
         out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(document));
       } else {

@@ -5,9 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.util.RawValue;
 import io.batchweave.client.Producer;
 import io.batchweave.client.ProducerContext;
-import io.batchweave.client.Streams;
 import io.batchweave.ingest.BatchLines;
-import io.batchweave.store.ObjectStore;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -52,10 +50,10 @@ final class ProduceCommand implements Callable<Integer> {
   public Integer call() {
     PrintWriter out = spec.commandLine().getOut();
     ProducerContext context = new ProducerContext().producerId(producerId);
-    try (ObjectStore store = stream.open()) {
-      BatchLines lines = new BatchLines(Streams.describe(store).grid());
+    try (StreamArgument.Opened opened = stream.openStream()) {
+      BatchLines lines = new BatchLines(opened.descriptor().grid());
       context
-          .store(store)
+          .store(opened.store())
           .commitListener(
               (seq, step) -> out.println(NODES.objectNode().put("seq", seq).put("step", step)));
       try (Producer producer = Producer.open(context);

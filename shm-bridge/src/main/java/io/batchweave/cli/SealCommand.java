@@ -2,7 +2,6 @@ package io.batchweave.cli;
 
 import io.batchweave.client.Operator;
 import io.batchweave.client.OperatorContext;
-import io.batchweave.store.ObjectStore;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -25,10 +24,10 @@ final class SealCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
-    try (ObjectStore store = stream.open();
-        Operator operator = Operator.open(new OperatorContext().store(store))) {
+    try (StreamArgument.Opened opened = stream.openStream();
+        Operator operator = Operator.open(new OperatorContext().store(opened.store()))) {
       long steps = operator.seal();
-      spec.commandLine().getOut().println("sealed at " + steps + " steps: " + store.url());
+      spec.commandLine().getOut().println("sealed at " + steps + " steps: " + opened.store().url());
       return 0;
     }
   }

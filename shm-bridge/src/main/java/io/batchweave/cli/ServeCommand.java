@@ -119,6 +119,7 @@ final class ServeCommand implements Callable<Integer> {
             .reserveBytes(reserveBytes)
             .metricsPort(metricsPort)
             .onCorrupt(onCorrupt)
+            .unopened(DaemonContext.Unopened.FAIL)
             .localReadersTimeoutNs(TimeUnit.SECONDS.toNanos(localReadersTimeoutSeconds))
             .lines(out::println);
     if (directory != null) {

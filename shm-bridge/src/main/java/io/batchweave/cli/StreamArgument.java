@@ -1,5 +1,7 @@
 package io.batchweave.cli;
 
+import io.batchweave.client.Streams;
+import io.batchweave.format.StreamDescriptor;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Stores;
 import picocli.CommandLine.Parameters;
@@ -18,8 +20,34 @@ final class StreamArgument {
       })
   private String url = "";
 
+  /** A store that holds a stream. */
+  record Opened(ObjectStore store, StreamDescriptor descriptor) implements AutoCloseable {
+    @Override
+    public void close() {
+      store.close();
+    }
+  }
+
   /** Opens the store, with retries. */
   ObjectStore open() {
     return Stores.openRetrying(url, System.getenv());
+  }
+
+  /**
+   * Opens the store and reads what stream it holds: a wrong root, wrong credentials or a store that
+   * is not there are told at once, and by this one request.
+   */
+  Opened openStream() {
+    ObjectStore store = open();
+    boolean opened = false;
+    try {
+      Opened result = new Opened(store, Streams.describe(store));
+      opened = true;
+      return result;
+    } finally {
+      if (!opened) {
+        store.close();
+      }
+    }
   }
 }

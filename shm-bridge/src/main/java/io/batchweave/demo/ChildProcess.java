@@ -72,12 +72,17 @@ final class ChildProcess {
     process = launch();
   }
 
+  /** Asks the process to end. */
+  void askToEnd() {
+    process.destroy();
+  }
+
   /** Asks the process to end and waits a while; then kills it. */
   void stop() {
     process.destroy();
     try {
       if (!process.waitFor(10, TimeUnit.SECONDS)) {
-        process.destroyForcibly();
+        process.destroyForcibly().waitFor();
       }
     } catch (InterruptedException e) {
       process.destroyForcibly();

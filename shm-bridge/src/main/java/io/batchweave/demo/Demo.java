@@ -26,10 +26,10 @@ import org.agrona.concurrent.NanoClock;
  * Half-way one producer and one rank are killed with SIGKILL and started again. Then input, stream
  * and reports are compared.
  *
- * <p>Not thread-safe; {@link #close} stops every process.
+ * <p>One thread runs it; any thread may close it, which stops every process.
  */
 public final class Demo implements AutoCloseable {
-  private static final long DEADLINE_NS = TimeUnit.SECONDS.toNanos(180);
+  private static final long STUCK_NS = TimeUnit.SECONDS.toNanos(120);
   private static final long PROGRESS_NS = TimeUnit.SECONDS.toNanos(1);
   private static final long LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
   private static final long STORE_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(30);
@@ -43,8 +43,11 @@ public final class Demo implements AutoCloseable {
   private final ObjectStore store;
   private final long beganNs;
   private long lastProgressNs;
+  private long lastMoveNs;
+  private String lastLine = "";
   private long ranksStartedNs;
   private long firstStepNs;
+  private volatile boolean closed;
   private boolean producerKilled;
   private boolean rankKilled;
 
@@ -68,6 +71,7 @@ public final class Demo implements AutoCloseable {
     this.out = out;
     this.clock = clock;
     this.beganNs = clock.nanoTime();
+    this.lastMoveNs = beganNs;
     Map<String, String> environment = new HashMap<>(System.getenv());
     environment.putAll(plan.storeVariables());
     this.store = Stores.openRetrying(plan.storeUrl(), environment);
@@ -82,12 +86,23 @@ public final class Demo implements AutoCloseable {
    * @throws InterruptedException if interrupted while waiting for a process
    */
   public Verdict run(long expectedSteps) throws IOException, InterruptedException {
+    try {
+      return drive(expectedSteps);
+    } catch (IOException | RuntimeException e) {
+      if (closed) {
+        throw new BatchWeaveException(Kind.RETRYABLE, "the demo was stopped before its end", e);
+      }
+      throw e;
+    }
+  }
+
+  private Verdict drive(long expectedSteps) throws IOException, InterruptedException {
     Streams.create(store, new Grid(DemoPlan.DP, DemoPlan.CP));
     ChildProcess daemon = startDaemon();
     try (StreamReader reader = StreamReader.open(new ReaderContext().store(store))) {
       startRanks();
       ranksStartedNs = clock.nanoTime();
-      startProducers();
+      startProducers(DemoPlan.batchesPerSecond(expectedSteps));
       while (producers.stream().anyMatch(ChildProcess::alive)) {
         long committed = reader.refresh(STORE_TIMEOUT_NS).nextStep();
         killHalfWay(committed, expectedSteps);
@@ -130,13 +145,29 @@ public final class Demo implements AutoCloseable {
             "32MiB",
             "--local-ranks-timeout",
             "60");
-    ChildProcess daemon =
-        new ChildProcess("daemon", command, plan.storeVariables(), plan.workDirectory());
-    processes.add(daemon);
-    return daemon;
+    return start("daemon", command, plan.storeVariables());
   }
 
-  private void startProducers() throws IOException {
+  private synchronized ChildProcess start(
+      String name, List<String> command, Map<String, String> environment) throws IOException {
+    requireOpen();
+    ChildProcess process = new ChildProcess(name, command, environment, plan.workDirectory());
+    processes.add(process);
+    return process;
+  }
+
+  private synchronized void restart(ChildProcess process) throws IOException {
+    requireOpen();
+    process.restart();
+  }
+
+  private void requireOpen() {
+    if (closed) {
+      throw new IllegalStateException("closed");
+    }
+  }
+
+  private void startProducers(long batchesPerSecond) throws IOException {
     for (int i = 0; i < DemoPlan.PRODUCERS; i++) {
       List<String> command =
           ChildProcess.batchweave(
@@ -152,12 +183,9 @@ public final class Demo implements AutoCloseable {
               "--global-batch",
               String.valueOf(DemoPlan.GLOBAL_BATCH),
               "--max-rate",
-              String.valueOf(DemoPlan.BATCHES_PER_SECOND));
+              String.valueOf(batchesPerSecond));
       command.addAll(plan.inputs());
-      ChildProcess producer =
-          new ChildProcess("producer-" + i, command, plan.storeVariables(), plan.workDirectory());
-      processes.add(producer);
-      producers.add(producer);
+      producers.add(start("producer-" + i, command, plan.storeVariables()));
     }
   }
 
@@ -198,10 +226,7 @@ public final class Demo implements AutoCloseable {
               "120",
               "--report",
               plan.report(rank).toString()));
-      ChildProcess process =
-          new ChildProcess("rank-" + rank, command, environment, plan.workDirectory());
-      processes.add(process);
-      ranks.add(process);
+      ranks.add(start("rank-" + rank, command, environment));
     }
   }
 
@@ -212,17 +237,17 @@ public final class Demo implements AutoCloseable {
       producerKilled = producer.kill();
       out.printf(
           "  SIGKILL producer-0 (pid %d) at step %d, started again%n", producer.pid(), committed);
-      producer.restart();
+      restart(producer);
     }
-    if (!rankKilled && ranks.get(1).alive()) {
+    if (!rankKilled && committed >= expectedSteps / 2 && ranks.get(1).alive()) {
       long read = RankReport.read(plan.report(1)).nextStep();
       if (read >= expectedSteps / 2) {
         ChildProcess rank = ranks.get(1);
         rankKilled = rank.kill();
         out.printf(
-            "  SIGKILL rank-1 (pid %d) after its step %d, started again%n",
-            rank.pid(), RankReport.read(plan.report(1)).nextStep() - 1);
-        rank.restart();
+            "  SIGKILL rank-1 (pid %d) after %d steps, started again%n",
+            rank.pid(), RankReport.read(plan.report(1)).nextStep());
+        restart(rank);
       }
     }
   }
@@ -241,23 +266,27 @@ public final class Demo implements AutoCloseable {
     if (firstStepNs == 0 && reports().stream().noneMatch(report -> report.lines().isEmpty())) {
       firstStepNs = now - ranksStartedNs;
     }
-    if (now - beganNs > DEADLINE_NS) {
+    if (now - lastMoveNs > STUCK_NS) {
       throw new BatchWeaveException(
           Kind.RETRYABLE,
-          "the demo did not end within "
-              + TimeUnit.NANOSECONDS.toSeconds(DEADLINE_NS)
-              + " s; its logs are in "
-              + plan.workDirectory());
+          "nothing moved in the demo for "
+              + TimeUnit.NANOSECONDS.toSeconds(STUCK_NS)
+              + " s; the daemon said:"
+              + System.lineSeparator()
+              + daemon.tail());
     }
     if (now - lastProgressNs > PROGRESS_NS) {
       lastProgressNs = now;
-      StringBuilder line = new StringBuilder();
+      StringBuilder line = new StringBuilder().append(committed).append(" of about ");
+      line.append(expectedSteps).append(" steps committed; ranks have read");
       for (int rank = 0; rank < ranks.size(); rank++) {
         line.append(' ').append(RankReport.read(plan.report(rank)).nextStep());
       }
-      out.printf(
-          "  %3d s: %d of about %d steps committed; ranks have read%s%n",
-          TimeUnit.NANOSECONDS.toSeconds(now - beganNs), committed, expectedSteps, line);
+      if (!line.toString().equals(lastLine)) {
+        lastLine = line.toString();
+        lastMoveNs = now;
+      }
+      out.printf("  %3d s: %s%n", TimeUnit.NANOSECONDS.toSeconds(now - beganNs), line);
     }
     LockSupport.parkNanos(LOOK_NS);
   }
@@ -282,8 +311,14 @@ public final class Demo implements AutoCloseable {
     return reports;
   }
 
+  /** Stops every process and waits for its end. Idempotent. */
   @Override
-  public void close() {
+  public synchronized void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    processes.forEach(ChildProcess::askToEnd);
     for (ChildProcess process : processes.reversed()) {
       process.stop();
     }

@@ -38,13 +38,23 @@ public record DemoPlan(
   /** Sequences of a step. */
   public static final int GLOBAL_BATCH = 16;
 
-  /** Batches a second that one producer commits at most, so that there is something to watch. */
-  public static final int BATCHES_PER_SECOND = 25;
+  private static final long LEAST_BATCHES_PER_SECOND = 25;
+  private static final long LONGEST_SECONDS = 20;
 
   /** Copies the collections. */
   public DemoPlan {
     storeVariables = Map.copyOf(storeVariables);
     inputs = List.copyOf(inputs);
+  }
+
+  /**
+   * Batches a second that one producer commits at most: slow enough to watch, fast enough for much
+   * input.
+   *
+   * @param expectedSteps steps of all producers
+   */
+  public static long batchesPerSecond(long expectedSteps) {
+    return Math.max(LEAST_BATCHES_PER_SECOND, expectedSteps / (PRODUCERS * LONGEST_SECONDS));
   }
 
   /**

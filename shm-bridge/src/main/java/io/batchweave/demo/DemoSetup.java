@@ -39,6 +39,7 @@ public final class DemoSetup implements AutoCloseable {
   private final long expectedSteps;
   private final String inputSummary;
   private boolean keep;
+  private boolean closed;
 
   private DemoSetup(DemoPlan plan, @Nullable LocalS3 s3, long expectedSteps, String inputSummary) {
     this.plan = plan;
@@ -123,8 +124,13 @@ public final class DemoSetup implements AutoCloseable {
     keep = true;
   }
 
+  /** Takes everything away that was made here. Idempotent; any thread may do it. */
   @Override
-  public void close() throws IOException {
+  public synchronized void close() throws IOException {
+    if (closed) {
+      return;
+    }
+    closed = true;
     if (s3 != null) {
       s3.close();
     }

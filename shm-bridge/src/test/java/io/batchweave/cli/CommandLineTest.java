@@ -126,6 +126,36 @@ class CommandLineTest {
   }
 
   @Test
+  void shouldServeNoRootThatIsNoStream() throws IOException {
+    Files.createDirectories(Path.of(url));
+    Path dir = directory.resolve("shm");
+    refuse(
+        USAGE,
+        args("serve", url, "--memory", "1MiB", "--reserve", "0", "--dir", dir.toString()),
+        url,
+        "init");
+    assertFalse(Files.exists(dir.resolve("ring-0.data")), "left behind");
+  }
+
+  @Test
+  void shouldTakeNothingOverFromARunningProducerByAMistake() throws IOException {
+    initStream();
+    String file = file("a.txt", "a").toString();
+    refuse(USAGE, args("ingest", url, directory.resolve("nowhere").toString()), "nowhere");
+    refuse(USAGE, args("ingest", url, file, "--global-batch", "3"), "globalBatch=3");
+    assertEquals(0, run("inspect", url), err::toString);
+    assertFalse(out.toString().contains("ingest"), () -> "fenced: " + out);
+  }
+
+  /** I2: one clear line, and not only when the time for opening a stream has passed. */
+  @Test
+  void shouldSayThatNobodyListens() {
+    String nowhere =
+        "s3://bucket/p?endpoint=http://127.0.0.1:1&region=us-east-1&credentials=anonymous";
+    refuse(FAILED, args("inspect", nowhere), "nobody listens");
+  }
+
+  @Test
   void shouldRefuseAStreamOfANewerFormat() throws IOException {
     Files.createDirectories(Path.of(url));
     byte[] newer =

@@ -11,6 +11,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
+import software.amazon.awssdk.crt.CRT;
 import software.amazon.awssdk.crt.CrtResource;
 import software.amazon.awssdk.crt.CrtRuntimeException;
 import software.amazon.awssdk.crt.auth.credentials.CredentialsProvider;
@@ -48,6 +49,7 @@ final class CrtResources implements AutoCloseable {
 
   private final ArrayDeque<Owned> owned = new ArrayDeque<>();
   private final S3Settings settings;
+  private boolean closed;
   private final @Nullable CredentialsProvider credentials;
   private final HttpClientConnectionManager connections;
   private final S3Client s3Client;
@@ -55,6 +57,9 @@ final class CrtResources implements AutoCloseable {
   @SuppressWarnings("this-escape")
   CrtResources(S3Settings settings) {
     this.settings = settings;
+    // Else the runtime stops calling back once the JVM begins to shut down, and a store that a
+    // shutdown hook closes would wait in vain for its requests and its resources.
+    CRT.acquireShutdownRef();
     boolean opened = false;
     try {
       EventLoopGroup loops =
@@ -239,12 +244,20 @@ final class CrtResources implements AutoCloseable {
   /** Closes all and waits, so that no native thread of this store is left. */
   @Override
   public void close() {
-    while (!owned.isEmpty()) {
-      Owned next = owned.pop();
-      next.resource().close();
-      if (next.closed() != null && !(next.resource() instanceof EventLoopGroup)) {
-        await(next.closed());
+    if (closed) {
+      return;
+    }
+    closed = true;
+    try {
+      while (!owned.isEmpty()) {
+        Owned next = owned.pop();
+        next.resource().close();
+        if (next.closed() != null && !(next.resource() instanceof EventLoopGroup)) {
+          await(next.closed());
+        }
       }
+    } finally {
+      CRT.releaseShutdownRef();
     }
   }
 

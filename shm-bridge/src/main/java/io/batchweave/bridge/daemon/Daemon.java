@@ -91,7 +91,9 @@ public final class Daemon implements AutoCloseable {
     parts
         .background()
         .execute(() -> {
-          source.describe(context.lines());
+          if (!takeTrouble(source, source.describe())) {
+            return;
+          }
           if (!source.isSettled() && !closed.get()) {
             var _ =
                 parts
@@ -99,6 +101,23 @@ public final class Daemon implements AutoCloseable {
                     .schedule(() -> describe(source), REOPEN_NS, TimeUnit.NANOSECONDS);
           }
         });
+  }
+
+  /** Says what keeps a stream from being opened; false when that ends the daemon. */
+  private boolean takeTrouble(StreamSource source, @Nullable BatchWeaveException trouble) {
+    if (trouble == null || closed.get()) {
+      return true;
+    }
+    boolean passes = trouble.kind() == Kind.RETRYABLE;
+    if (context.unopened() == DaemonContext.Unopened.FAIL && !passes) {
+      failure = trouble;
+      ended.countDown();
+      return false;
+    }
+    context
+        .lines()
+        .accept("stream cannot be opened: url=" + source.url() + ": " + trouble.getMessage());
+    return true;
   }
 
   private void onError(Throwable error) {

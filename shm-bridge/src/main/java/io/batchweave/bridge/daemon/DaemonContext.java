@@ -49,6 +49,7 @@ public final class DaemonContext {
   private long reserveBytes = 64L << 20;
   private int metricsPort;
   private OnCorrupt onCorrupt = OnCorrupt.FAIL;
+  private Unopened unopened = Unopened.WAIT;
   private long localReadersTimeoutNs = TimeUnit.SECONDS.toNanos(60);
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private EpochClock epochClock = SystemEpochClock.INSTANCE;
@@ -57,6 +58,14 @@ public final class DaemonContext {
   private @Nullable Function<String, ObjectStore> storeSupplier;
   private long seed = new SecureRandom().nextLong();
   private boolean concluded;
+
+  /** What becomes of the daemon when a root holds no stream that it can read. */
+  public enum Unopened {
+    /** It looks again every second: the stream may be made later. */
+    WAIT,
+    /** It ends with the reason. */
+    FAIL
+  }
 
   /** What becomes of a step whose bytes stay wrong after every attempt. */
   public enum OnCorrupt {
@@ -302,6 +311,22 @@ public final class DaemonContext {
    */
   public DaemonContext metricsPort(int metricsPort) {
     this.metricsPort = metricsPort;
+    return this;
+  }
+
+  /** What becomes of the daemon when a root holds no stream that it can read. */
+  public Unopened unopened() {
+    return unopened;
+  }
+
+  /**
+   * Sets what becomes of the daemon when a root holds no stream that it can read, or its store
+   * refuses it. A store that cannot be reached is waited for in any case.
+   *
+   * @param unopened wait or fail
+   */
+  public DaemonContext unopened(Unopened unopened) {
+    this.unopened = unopened;
     return this;
   }
 

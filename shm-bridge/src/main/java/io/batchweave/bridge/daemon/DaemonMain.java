@@ -19,7 +19,7 @@ public final class DaemonMain {
    * @param context settings; its lines are where messages go
    * @return the exit code
    * @throws BatchWeaveException if it cannot start, in one line: another daemon is here, memory is
-   *     short, a stream or a setting is wrong
+   *     short, a setting is wrong, or a stream is and the context says to fail
    */
   public static int run(DaemonContext context) {
     Daemon daemon = Daemon.launch(context);
@@ -44,6 +44,9 @@ public final class DaemonMain {
       Thread.currentThread().interrupt();
     }
     daemon.close();
+    if (daemon.failure() instanceof BatchWeaveException known) {
+      throw known;
+    }
     return daemon.failure() == null ? OK : FAILED;
   }
 }

@@ -8,7 +8,6 @@ import io.batchweave.store.MeteredStore;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.RetryingStore;
 import io.batchweave.store.StoreUrl;
-import java.util.function.Consumer;
 import org.agrona.concurrent.NanoClock;
 import org.jspecify.annotations.Nullable;
 
@@ -86,21 +85,25 @@ final class StreamSource implements AutoCloseable {
     return failed;
   }
 
-  /** Reads the descriptor, once; called again while {@link #isSettled} says no. Blocks. */
-  void describe(Consumer<String> lines) {
+  /**
+   * Reads the descriptor, once; called again while {@link #isSettled} says no. Blocks.
+   *
+   * @return trouble that is new; null if there is none, or still the same
+   */
+  @Nullable BatchWeaveException describe() {
     if (isSettled()) {
-      return;
+      return null;
     }
     try {
       descriptor = Streams.describe(retrying);
       trouble = "";
+      return null;
     } catch (BatchWeaveException e) {
       String text = String.valueOf(e.getMessage());
-      if (!text.equals(trouble)) {
-        lines.accept("stream cannot be opened: url=" + url() + ": " + text);
-      }
+      boolean isNew = !text.equals(trouble);
       trouble = text;
       failed = e.kind() == Kind.CORRUPT || e.kind() == Kind.TOO_NEW;
+      return isNew ? e : null;
     }
   }
 
