@@ -24,8 +24,8 @@ import picocli.CommandLine.Spec;
     name = "demo",
     mixinStandardHelpOptions = true,
     description = {
-      "The whole path with real processes: two producers ingest files, a daemon serves, four ranks",
-      "read. Half-way one producer and one rank are killed with SIGKILL and started again. Ends with",
+      "The whole path with real processes, two of them killed, and everything checked.",
+      "Two producers ingest files, a daemon serves, four ranks read. Half-way one producer and one rank are killed with SIGKILL and started again. Ends with",
       "a table and a verdict: 0 if every promise was kept, 1 if not."
     },
     footerHeading = "%nExamples:%n",
