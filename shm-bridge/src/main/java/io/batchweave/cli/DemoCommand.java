@@ -25,8 +25,9 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     description = {
       "The whole path with real processes, two of them killed, and everything checked.",
-      "Two producers ingest files, a daemon serves, four ranks read. Half-way one producer and one rank are killed with SIGKILL and started again. Ends with",
-      "a table and a verdict: 0 if every promise was kept, 1 if not."
+      "Two producers ingest files, a daemon serves, four ranks read. Half-way one producer and one",
+      "rank are killed with SIGKILL and started again. Ends with a table and a verdict: 0 if every",
+      "promise was kept, 1 if not."
     },
     footerHeading = "%nExamples:%n",
     footer = {
@@ -82,7 +83,7 @@ final class DemoCommand implements Callable<Integer> {
       out.println("ranks   " + describe(plan.python()));
       Verdict verdict;
       try (Demo demo = new Demo(plan, out, SystemNanoClock.INSTANCE);
-          StopOnSignal signal = new StopOnSignal(demo, setup)) {
+          StopOnSignal _ = new StopOnSignal(demo, setup)) {
         verdict = demo.run(setup.expectedSteps());
       }
       print(out, verdict);

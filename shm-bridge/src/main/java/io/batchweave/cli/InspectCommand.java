@@ -67,6 +67,9 @@ final class InspectCommand implements Callable<Integer> {
   @Override
   public Integer call() throws JsonProcessingException {
     PrintWriter out = spec.commandLine().getOut();
+    if (step != null && step < 0) {
+      throw new ParameterException(spec.commandLine(), "steps count from 0: " + step);
+    }
     try (StreamArgument.Opened opened = stream.openStream();
         StreamReader reader = StreamReader.open(new ReaderContext().store(opened.store()))) {
       ObjectNode document = document(reader, opened.store().url());

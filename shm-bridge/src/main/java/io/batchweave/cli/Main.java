@@ -52,6 +52,8 @@ import picocli.CommandLine.ScopeType;
       "  ./batchweave serve file:/data/stream --memory 4GiB",
       "  ./batchweave probe 's3://bucket/prefix?region=eu-central-1'",
       "  ./batchweave verify file:/data/stream --data",
+      "  ./batchweave test    (every test; --help tells more)",
+      "  ./batchweave bench   (figures beside their ceilings; --list names them)",
       "",
       "Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 fenced (do not restart)."
     })

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.batchweave.store.s3proxy.LocalS3;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -87,11 +86,11 @@ class StopTest {
   @Test
   void shouldLeaveNeitherProcessesNorFilesOfADemoThatIsBrokenOff() throws Exception {
     Path input = Files.createDirectories(directory.resolve("input"));
-    try (PrintWriter text = new PrintWriter(input.resolve("a.txt").toFile(), "UTF-8")) {
-      for (int line = 0; line < 100_000; line++) {
-        text.println("line " + line);
-      }
+    StringBuilder text = new StringBuilder();
+    for (int line = 0; line < 100_000; line++) {
+      text.append("line ").append(line).append('\n');
     }
+    Files.writeString(input.resolve("a.txt"), text);
     Process demo = launch(Map.of("BATCHWEAVE_ROOT", root().toString()), "demo", input.toString());
     try (BufferedReader out = demo.inputReader(StandardCharsets.UTF_8)) {
       String store = lineThatBegins(out, "store   file://").substring("store   file://".length());
