@@ -26,8 +26,9 @@ import picocli.CommandLine.Spec;
     name = "probe",
     mixinStandardHelpOptions = true,
     description = {
-      "Find out whether a store keeps what commits rely on. Many connections create one key at the",
-      "same instant, hundreds of times: exactly one may win. Then reads, lists, ranges, uploads.",
+      "Find out whether a store keeps what commits rely on.",
+      "Many connections create one key at the same instant, hundreds of times: exactly one may",
+      "win. Then reads, lists, ranges, uploads.",
       "What it writes has keys under probe/ and is removed at the end.",
       "Exit code 1 if the store must not be used."
     },

@@ -31,7 +31,8 @@ import picocli.CommandLine.Spec;
     name = "rank",
     mixinStandardHelpOptions = true,
     description = {
-      "Attach to this node's daemon as one rank, read every step, check it, print a line of JSON.",
+      "Attach as one rank, read every step, check it, report it.",
+      "Prints a line of JSON for each step.",
       "With --report it appends to a file, and started again it goes on after the last step in it."
     },
     footerHeading = "%nExample:%n",

@@ -30,10 +30,10 @@ import picocli.CommandLine.Spec;
     name = "simulate",
     mixinStandardHelpOptions = true,
     description = {
-      "Run the real protocol on a virtual clock against a modelled store that loses, delays,",
-      "doubles and refuses requests, with processes that crash, pause, run twice and have wrong",
-      "clocks; then check every promise. A seed determines everything. Exits with 1 if a promise",
-      "was broken."
+      "Run the real protocol against a hostile store in virtual time, check every promise.",
+      "The modelled store loses, delays, doubles and refuses requests; processes crash, pause, run",
+      "twice and have wrong clocks. A seed determines everything. Exits with 1 if a promise was",
+      "broken."
     },
     footerHeading = "%nExamples:%n",
     footer = {

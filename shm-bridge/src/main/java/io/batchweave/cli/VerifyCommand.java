@@ -23,9 +23,10 @@ import picocli.CommandLine.Spec;
     name = "verify",
     mixinStandardHelpOptions = true,
     description = {
-      "Check a whole stream: every version from the first on, snapshots and segments against the",
-      "fold, and that every batch that may still be read is there. Only reads; may run beside",
-      "producers. Exit code 0 if the stream is sound, 1 if something is wrong."
+      "Check a whole stream: every invariant, and that every batch is there.",
+      "Folds every version from the first on, compares snapshots and segments with it, and looks",
+      "at every batch that may still be read. Only reads; may run beside producers.",
+      "Exit code 0 if the stream is sound, 1 if something is wrong."
     },
     footerHeading = "%nExamples:%n",
     footer = {
