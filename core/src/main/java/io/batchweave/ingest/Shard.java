@@ -51,7 +51,17 @@ public record Shard(int index, int count) {
   public boolean holds(String relativeName) {
     CRC32C crc = new CRC32C();
     crc.update(relativeName.getBytes(StandardCharsets.UTF_8));
-    return crc.getValue() % count == index;
+    return Integer.remainderUnsigned(mix((int) crc.getValue()), count) == index;
+  }
+
+  /**
+   * Spreads what names differ in over all bits: a CRC is linear, so the low bits of numbered names
+   * go together. The 32-bit finaliser of MurmurHash3 (Appleby, 2011).
+   */
+  private static int mix(int value) {
+    int mixed = (value ^ (value >>> 16)) * 0x85EBCA6B;
+    mixed = (mixed ^ (mixed >>> 13)) * 0xC2B2AE35;
+    return mixed ^ (mixed >>> 16);
   }
 
   @Override

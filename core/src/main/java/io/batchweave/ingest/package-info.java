@@ -29,7 +29,7 @@
  * <p><b>Files</b> are taken by absolute path, sorted as text, each once. Below directories and
  * patterns, names that begin with a dot are left out. Order: the file that was being read, then
  * files that grew, in the order in which they were begun, then new ones. A shard i/n has the files
- * whose name below its argument hashes (CRC-32C) to i modulo n.
+ * whose name below its argument hashes (CRC-32C, mixed) to i modulo n.
  *
  * <h2>From tokens to batches</h2>
  *

@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -96,6 +97,24 @@ class InputFilesTest {
               BatchWeaveException.class,
               () -> source.read(root.resolve("a.txt").toString(), 0, new byte[1], 1));
       assertTrue(e.toString().contains("it is gone"), e.toString());
+    }
+  }
+
+  @Test
+  void shouldSpreadNumberedFilesOverAllShards() {
+    for (String pattern : List.of("%d.txt", "part-%05d", "train/shard-%03d.jsonl")) {
+      int[] files = new int[16];
+      for (int file = 0; file < 320; file++) {
+        for (int shard = 0; shard < files.length; shard++) {
+          if (new Shard(shard, files.length).holds(pattern.formatted(file))) {
+            files[shard]++;
+          }
+        }
+      }
+      assertEquals(320, Arrays.stream(files).sum());
+      assertTrue(Arrays.stream(files).min().orElse(0) >= 8, () -> pattern + Arrays.toString(files));
+      assertTrue(
+          Arrays.stream(files).max().orElse(0) <= 34, () -> pattern + Arrays.toString(files));
     }
   }
 

@@ -82,10 +82,10 @@ final class VerdictBuilder {
             "all ranks of a step agree with the committed step", first(agreementProblems)));
     checks.add(
         new Verdict.Check(
-            "a producer was killed with SIGKILL half-way", producerKilled ? "" : "it was not"));
+            "a producer was killed with SIGKILL on the way", producerKilled ? "" : "it was not"));
     checks.add(
         new Verdict.Check(
-            "a rank was killed with SIGKILL half-way", rankKilled ? "" : "it was not"));
+            "a rank was killed with SIGKILL on the way", rankKilled ? "" : "it was not"));
     return new Verdict(figures(daemon, times, steps, inputBytes), checks);
   }
 
@@ -179,7 +179,11 @@ final class VerdictBuilder {
             "read amplification",
             String.format(Locale.ROOT, "%.3f (fetched / payload)", amplification)),
         new Verdict.Figure(
-            "copies", String.format(Locale.ROOT, "%.3f (written by the daemon / payload)", copies)),
+            "copies",
+            String.format(
+                Locale.ROOT,
+                "%.3f (all that the daemon wrote, requests included / payload)",
+                copies)),
         new Verdict.Figure(
             "stalls",
             String.format(Locale.ROOT, "%.1f s per rank (waiting for the two producers)", waited)),
