@@ -36,6 +36,9 @@ public final class ModelStore {
   /** How long a client waits for an answer that is lost before it calls the outcome unclear. */
   public static final long TIMEOUT_NS = 5_000_000_000L;
 
+  /** Calls in a row without time passing or anything happening, after which a machine spins. */
+  private static final int MAX_TOUCHES_IN_A_ROW = 10_000;
+
   /** Whether a request reaches the store. */
   public enum Effect {
     /** It takes effect. */
@@ -147,6 +150,7 @@ public final class ModelStore {
   private BiPredicate<String, String> listed = (prefix, key) -> true;
   private @Nullable Observer observer;
   private long nowNs = 1;
+  private int touchesInARow;
   private long order;
 
   /**
@@ -227,6 +231,7 @@ public final class ModelStore {
    * @param done looked at after every event
    * @param maxEvents that may happen at most
    * @return whether it holds; false when nothing is left to happen or the limit is reached
+   * @throws IllegalStateException if a machine is due again and again and does nothing
    */
   public boolean run(BooleanSupplier done, int maxEvents) {
     for (Client client : clients) {
@@ -257,6 +262,7 @@ public final class ModelStore {
     }
     Event event = events.peek();
     if (event != null && event.atNs() <= wakeNs) {
+      touchesInARow = 0;
       events.poll();
       nowNs = Math.max(nowNs, event.atNs());
       event.action().run();
@@ -264,6 +270,11 @@ public final class ModelStore {
     }
     if (due == null || wakeNs == Long.MAX_VALUE) {
       return false;
+    }
+    touchesInARow = wakeNs <= nowNs + 1 ? touchesInARow + 1 : 0;
+    if (touchesInARow > MAX_TOUCHES_IN_A_ROW) {
+      throw new IllegalStateException(
+          "machine is always due and does nothing: process=" + due.name() + " " + due.machine);
     }
     nowNs = Math.max(nowNs + 1, wakeNs);
     due.touch();

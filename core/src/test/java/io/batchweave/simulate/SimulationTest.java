@@ -2,8 +2,11 @@ package io.batchweave.simulate;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.batchweave.log.Machine;
+import io.batchweave.store.StoreResponse;
 import java.time.Duration;
 import java.util.List;
 import org.agrona.concurrent.SystemNanoClock;
@@ -40,6 +43,41 @@ class SimulationTest {
   private static void check(long seed) {
     SeedReport report = Simulation.run(seed);
     assertEquals(List.of(), report.violations(), "replay: ./batchweave simulate --seed " + seed);
+  }
+
+  /** A machine that is always due would keep a core busy for ever. */
+  @Test
+  void shouldFindAMachineThatSpins() {
+    ModelStore store = new ModelStore(1);
+    store.attach(new Spinning());
+    String message =
+        assertThrows(IllegalStateException.class, () -> store.run(() -> false, 100_000))
+            .getMessage();
+    assertTrue(String.valueOf(message).contains("always due"), message);
+  }
+
+  /** Due at once, with nothing to do. */
+  private static final class Spinning implements Machine<Spinning> {
+    @Override
+    public void onResponse(long requestId, StoreResponse response, long nowNs, Requests requests) {}
+
+    @Override
+    public void onTime(long nowNs, Requests requests) {}
+
+    @Override
+    public long wakeAtNs() {
+      return 0;
+    }
+
+    @Override
+    public Spinning copy() {
+      return this;
+    }
+
+    @Override
+    public long fingerprint() {
+      return 0;
+    }
   }
 
   @Test

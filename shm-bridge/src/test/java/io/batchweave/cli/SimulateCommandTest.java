@@ -1,0 +1,72 @@
+package io.batchweave.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+@Timeout(120)
+class SimulateCommandTest {
+  private final StringWriter out = new StringWriter();
+  private final StringWriter err = new StringWriter();
+
+  private int run(String line) {
+    return Main.run(new PrintWriter(out, true), new PrintWriter(err, true), line.split(" ", -1));
+  }
+
+  @Test
+  void shouldPrintTheHistoryOfOneSeed() {
+    assertEquals(0, run("simulate --seed 7"), err::toString);
+    String text = out.toString();
+    assertTrue(text.contains("calm from now on"), text);
+    assertTrue(text.contains("takes effect: Created"), text);
+    assertTrue(text.lines().toList().getLast().startsWith("seed 7: "), text);
+    assertTrue(text.strip().endsWith(" 0 violations"), text);
+  }
+
+  @Test
+  void shouldEndWithTheCountOfManySeeds() {
+    assertEquals(0, run("simulate --seeds 5 --from 20"), err::toString);
+    String last = out.toString().lines().toList().getLast();
+    assertTrue(last.startsWith("5 seeds from 20 in "), last);
+    assertTrue(last.endsWith(" 0 violations in 0 seeds"), last);
+  }
+
+  @Test
+  void shouldStartAtARandomSeedWithoutFrom() {
+    assertEquals(0, run("simulate --seeds 2"), err::toString);
+    assertTrue(out.toString().startsWith("2 seeds from "), out::toString);
+  }
+
+  @Test
+  void shouldPrintOneJsonDocumentWhenAskedTo() throws IOException {
+    assertEquals(0, run("simulate --seeds 3 --from 0 --json"), err::toString);
+    JsonNode document = new ObjectMapper().readTree(out.toString());
+    assertEquals(3, document.get("seeds").asInt());
+    assertEquals(0, document.get("violations").size());
+    assertTrue(document.get("versions").asLong() > 0, document::toString);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "simulate",
+        "simulate --seeds 0",
+        "simulate --seeds 1 --seed 2",
+        "simulate --seed 2 --from 1",
+        "simulate --seed x",
+        "simulate --explore everything"
+      })
+  void shouldRefuseWhatMakesNoSenseInOneLine(String line) {
+    assertEquals(2, run(line));
+    assertEquals(1, err.toString().strip().lines().count(), err::toString);
+  }
+}
