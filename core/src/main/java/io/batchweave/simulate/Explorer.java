@@ -178,12 +178,13 @@ public final class Explorer {
   }
 
   /**
-   * Explores a case to its end.
+   * Explores a case.
    *
    * @param small the case
+   * @param maxStates where to give up: the findings are then not {@link Findings#complete}
    */
-  public static Findings explore(SmallCase small) {
-    return explore(small.scope(), PlantedBug.NONE, Long.MAX_VALUE);
+  public static Findings explore(SmallCase small, long maxStates) {
+    return explore(small.scope(), PlantedBug.NONE, maxStates);
   }
 
   /**

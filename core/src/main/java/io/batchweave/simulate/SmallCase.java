@@ -19,9 +19,9 @@ public enum SmallCase {
   DUPLICATE_AND_SNAPSHOT(1, 1, 0, 0, 1, Log.SNAPSHOT_DUE),
   /** Two producers fence while a snapshot is due. */
   TWO_AND_SNAPSHOT(2, 1, 0, 0, 0, Log.SNAPSHOT_DUE),
-  /** Two producers, one dies and is replaced, one unclear answer: takes a minute or more. */
+  /** Two producers, one dies and is replaced, one unclear answer. */
   TWO_DEATH_AND_UNCLEAR(2, 2, 1, 1, 0, Log.EMPTY),
-  /** Two producers fence while a snapshot is due, one unclear answer: takes a minute or more. */
+  /** Two producers fence while a snapshot is due, one unclear answer. */
   TWO_SNAPSHOT_AND_UNCLEAR(2, 1, 0, 1, 0, Log.SNAPSHOT_DUE);
 
   /** What stands on the store. */
@@ -49,11 +49,6 @@ public enum SmallCase {
   Scope scope() {
     Prehistory prehistory = log == Log.EMPTY ? Prehistory.none() : Prehistory.snapshotDue();
     return new Scope(producers, batches, deaths, unclear, duplicates, prehistory);
-  }
-
-  /** Whether it takes a minute or more. */
-  public boolean large() {
-    return this == TWO_DEATH_AND_UNCLEAR || this == TWO_SNAPSHOT_AND_UNCLEAR;
   }
 
   /** Its name for people, and what is in it. */

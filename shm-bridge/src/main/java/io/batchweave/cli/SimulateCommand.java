@@ -25,7 +25,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code simulate --seed N | --seeds COUNT [--from N] | --explore}. */
+/** {@code simulate --seed N | --seeds COUNT [--from N] | --explore STATES}. */
 @Command(
     name = "simulate",
     mixinStandardHelpOptions = true,
@@ -40,7 +40,7 @@ import picocli.CommandLine.Spec;
       "  ./batchweave simulate --seeds 1000",
       "  ./batchweave simulate --seeds 1000 --from 0 --json",
       "  ./batchweave simulate --seed 7          one seed, with its history",
-      "  ./batchweave simulate --explore small   every interleaving of small cases"
+      "  ./batchweave simulate --explore 100000  every interleaving of small cases"
     })
 final class SimulateCommand implements Callable<Integer> {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -71,14 +71,9 @@ final class SimulateCommand implements Callable<Integer> {
 
     @Option(
         names = "--explore",
-        description = "Go through every interleaving of small cases; all: the large ones too.")
-    private @Nullable Extent explore;
-  }
-
-  /** Which of the small cases. */
-  private enum Extent {
-    SMALL,
-    ALL
+        paramLabel = "STATES",
+        description = "Go through the interleavings of small cases, so many states of each.")
+    private @Nullable Long explore;
   }
 
   @Override
@@ -91,6 +86,9 @@ final class SimulateCommand implements Callable<Integer> {
       return replay(seed);
     }
     if (which.explore != null) {
+      if (which.explore < 1) {
+        throw new ParameterException(spec.commandLine(), "--explore must be at least 1");
+      }
       return explore(which.explore);
     }
     long count = which.count == null ? 0 : which.count;
@@ -101,15 +99,12 @@ final class SimulateCommand implements Callable<Integer> {
     return runMany(from == null ? clock.nanoTime() & 0xFFFF_FFFFFFL : from, count, clock);
   }
 
-  private int explore(Extent extent) throws JsonProcessingException {
+  private int explore(long maxStates) throws JsonProcessingException {
     PrintWriter out = spec.commandLine().getOut();
     ArrayNode document = JSON.createArrayNode();
     boolean kept = true;
     for (SmallCase small : SmallCase.values()) {
-      if (small.large() && extent == Extent.SMALL) {
-        continue;
-      }
-      Explorer.Findings findings = Explorer.explore(small);
+      Explorer.Findings findings = Explorer.explore(small, maxStates);
       kept &= findings.violation() == null;
       if (json) {
         document
@@ -119,12 +114,14 @@ final class SimulateCommand implements Callable<Integer> {
             .put("transitions", findings.transitions())
             .put("ends", findings.ends())
             .put("deepest", findings.deepest())
+            .put("complete", findings.complete())
             .put("violation", findings.violation());
       } else {
         out.printf(
             Locale.ROOT,
-            "%9d states %10d transitions %7d ends  %s%n",
+            "%9d states %s %10d transitions %7d ends  %s%n",
             findings.states(),
+            findings.complete() ? "(all)" : "     ",
             findings.transitions(),
             findings.ends(),
             small);

@@ -55,6 +55,19 @@ class SimulateCommandTest {
     assertTrue(document.get("versions").asLong() > 0, document::toString);
   }
 
+  @Test
+  void shouldPrintTheNumberOfStatesOfEachSmallCase() {
+    assertEquals(0, run("simulate --explore 100"), err::toString);
+    assertTrue(out.toString().contains(" states "), out::toString);
+    assertTrue(out.toString().contains("death-and-unclear"), out::toString);
+  }
+
+  @Test
+  void shouldExplainItselfWithAnExample() {
+    assertEquals(0, run("simulate --help"), err::toString);
+    assertTrue(out.toString().contains("./batchweave simulate --seed 7"), out::toString);
+  }
+
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -63,7 +76,8 @@ class SimulateCommandTest {
         "simulate --seeds 1 --seed 2",
         "simulate --seed 2 --from 1",
         "simulate --seed x",
-        "simulate --explore everything"
+        "simulate --explore everything",
+        "simulate --explore 0"
       })
   void shouldRefuseWhatMakesNoSenseInOneLine(String line) {
     assertEquals(2, run(line));
