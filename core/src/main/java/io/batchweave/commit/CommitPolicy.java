@@ -58,8 +58,9 @@ public final class CommitPolicy {
   private static final int LIKELY_CROWD = 64;
   private static final int LEAST_CROWD = 4;
   private static final int BUSY_OWNERS = 8;
+  private static final int FEW_OWNERS = 5;
   private static final int NEWCOMER_VERSIONS = 3;
-  private static final int MAX_MISFORTUNE = 4;
+  private static final int MAX_MISFORTUNE = 2;
   private static final long NONE = Long.MAX_VALUE;
   private static final long NEVER = Long.MIN_VALUE / 4;
 
@@ -234,7 +235,10 @@ public final class CommitPolicy {
       if (!now.ownWork() && lone()) {
         return Step.WAIT;
       }
-      long gatherAtNs = now.ownWork() || helped ? dueAtNs - leadTimeNs() : lastRoundAtNs();
+      long gatherAtNs =
+          now.ownWork() || (helped && otherOwners() >= FEW_OWNERS)
+              ? dueAtNs - leadTimeNs()
+              : lastRoundAtNs();
       return nowNs < gatherAtNs ? waitUntil(gatherAtNs) : gather(nowNs);
     }
     if (now.round() == Round.FAILED) {
