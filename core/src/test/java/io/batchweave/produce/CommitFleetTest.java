@@ -72,10 +72,9 @@ class CommitFleetTest {
 
   @Tag("full")
   @Test
-  void shouldMeetTheTargetsWithManyHundreds() {
-    // B1
+  void shouldMeetTheTargetsWithHundreds() {
+    // B1, with 256
     checkTargets(256, 30, 1);
-    checkTargets(1_024, 20, 1);
   }
 
   private static void checkStart(int producers, int seeds) {
@@ -94,15 +93,8 @@ class CommitFleetTest {
 
   @Test
   void shouldCommitAllWhenManyStartInTheSameInstant() {
-    // B2
+    // B2, with 128
     checkStart(128, 4);
-  }
-
-  @Tag("full")
-  @Test
-  void shouldCommitAllWhenAThousandStartInTheSameInstant() {
-    // B2
-    checkStart(1_024, 1);
   }
 
   @Test

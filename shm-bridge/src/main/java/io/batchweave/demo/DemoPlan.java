@@ -38,7 +38,7 @@ public record DemoPlan(
   /** Sequences of a step. */
   public static final int GLOBAL_BATCH = 16;
 
-  private static final long LEAST_BATCHES_PER_SECOND = 25;
+  private static final long LEAST_BATCHES_PER_SECOND = 15;
   private static final long LONGEST_SECONDS = 20;
 
   /** Copies the collections. */
