@@ -128,6 +128,8 @@ def test_should_stop_waiting_when_interrupted_or_closed(stream, serve, rank, pla
     one.attach(url, place, deadline_s=25)
     assert one.do(NEXT)[0] == 0
     one.do("import signal, threading, time")
+    # What starts in the background of a shell has SIGINT ignored, and Python leaves it so.
+    one.do("signal.signal(signal.SIGINT, signal.default_int_handler)")
     began = time.monotonic()
     told = one.do("""
 try:
