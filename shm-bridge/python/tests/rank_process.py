@@ -1,4 +1,7 @@
-"""A rank for the tests: runs the lines of code that come in, answers with JSON."""
+"""A rank for the tests: runs the lines of code that come in, answers with JSON.
+
+What JSON does not know (a signal's previous handler, say) is answered as its ``repr``.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def main() -> None:
         except Exception as error:
             facts = {k: v for k, v in vars(error).items() if isinstance(v, (str, int, type(None)))}
             told = {"error": type(error).__name__, "text": str(error), "facts": facts}
-        print(json.dumps(told), flush=True)
+        print(json.dumps(told, default=repr), flush=True)
 
 
 main()
