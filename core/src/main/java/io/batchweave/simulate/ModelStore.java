@@ -27,6 +27,9 @@ import org.jspecify.annotations.Nullable;
  * when, and whether at all. Machines hang on it as {@link Client}s, and {@link #run} advances
  * whatever is next: an effect, an answer or a machine's own time.
  *
+ * <p>Who is due next is kept in a {@code WakeIndex}, so thousands of machines cost no more each
+ * than one: whoever gives a machine an input from outside calls {@link Client#touch}.
+ *
  * <p>What it models of real stores: a LIST has no order, and misses some of the keys that are
  * created while it runs; everything else is strongly consistent.
  *
@@ -144,6 +147,7 @@ public final class ModelStore {
   private final PriorityQueue<Event> events =
       new PriorityQueue<>(Comparator.comparingLong(Event::atNs).thenComparingLong(Event::order));
   private final List<Client> clients = new ArrayList<>();
+  private final WakeIndex wakes = new WakeIndex();
   private final Map<Class<? extends StoreRequest>, Long> counts = new HashMap<>();
   private final Bits bits;
   private Fates fates = Fates.SMOOTH;
@@ -210,8 +214,9 @@ public final class ModelStore {
    * @param machine driven from now on
    */
   public Client attach(Machine<?> machine) {
-    Client client = new Client(machine);
+    Client client = new Client(machine, clients.size());
     clients.add(client);
+    client.reschedule();
     return client;
   }
 
@@ -249,17 +254,7 @@ public final class ModelStore {
   }
 
   private boolean step() {
-    Client due = null;
-    long wakeNs = Long.MAX_VALUE;
-    for (Client client : clients) {
-      if (client.runs()) {
-        long clientWakeNs = client.wakeAtNs();
-        if (due == null || clientWakeNs < wakeNs) {
-          due = client;
-          wakeNs = clientWakeNs;
-        }
-      }
-    }
+    long wakeNs = wakes.earliestNs() <= nowNs ? Long.MIN_VALUE : wakes.earliestNs();
     Event event = events.peek();
     if (event != null && event.atNs() <= wakeNs) {
       touchesInARow = 0;
@@ -268,9 +263,10 @@ public final class ModelStore {
       event.action().run();
       return true;
     }
-    if (due == null || wakeNs == Long.MAX_VALUE) {
+    if (wakeNs == Long.MAX_VALUE) {
       return false;
     }
+    Client due = clients.get(wakes.earliest());
     touchesInARow = wakeNs <= nowNs + 1 ? touchesInARow + 1 : 0;
     if (touchesInARow > MAX_TOUCHES_IN_A_ROW) {
       throw new IllegalStateException(
@@ -352,6 +348,7 @@ public final class ModelStore {
   /** A machine on this store: a process with its own requests in flight and its own clock. */
   public final class Client implements Machine.Requests {
     private final Machine<?> machine;
+    private final int index;
     private final Map<Long, Bytes> payloads = new HashMap<>();
     private final List<StoreRequest> sent = new ArrayList<>();
     private final List<Runnable> held = new ArrayList<>();
@@ -367,8 +364,9 @@ public final class ModelStore {
     private int currentDepth;
     private int maxDepth;
 
-    private Client(Machine<?> machine) {
+    private Client(Machine<?> machine, int index) {
       this.machine = machine;
+      this.index = index;
     }
 
     /** The bytes that uploads with this handle carry; without any they are zeros. */
@@ -402,11 +400,13 @@ public final class ModelStore {
     /** Dies: hears nothing more; what it sent may still take effect. */
     public void crash() {
       alive = false;
+      reschedule();
     }
 
     /** Stops without dying: what it hears waits. */
     void pause() {
       paused = true;
+      reschedule();
     }
 
     /** Goes on, as if all this time one instruction had been running. */
@@ -425,6 +425,7 @@ public final class ModelStore {
      */
     void jump(long byNs) {
       skewNs += byNs;
+      reschedule();
     }
 
     boolean alive() {
@@ -469,14 +470,24 @@ public final class ModelStore {
       maxInFlight = inFlight;
     }
 
-    /** Gives the machine the time: after an input from outside. */
+    /** Gives the machine the time: after every input from outside, or it is not noticed. */
     public void touch() {
       if (runs()) {
         machine.onTime(localNs(), this);
-        if (afterEvent != null) {
-          afterEvent.run();
-        }
+        called();
       }
+    }
+
+    private void called() {
+      if (afterEvent != null) {
+        afterEvent.run();
+      }
+      reschedule();
+    }
+
+    /** Notes when the machine is due: after every call of it and whatever changes its clock. */
+    private void reschedule() {
+      wakes.set(index, runs() ? wakeAtNs() : Long.MAX_VALUE);
     }
 
     private long localNs() {
@@ -602,9 +613,7 @@ public final class ModelStore {
           observer.answered(Client.this, request, heard);
         }
         machine.onResponse(requestId, heard, localNs(), Client.this);
-        if (afterEvent != null) {
-          afterEvent.run();
-        }
+        called();
       }
     }
   }

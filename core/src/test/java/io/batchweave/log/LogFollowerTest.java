@@ -90,6 +90,7 @@ class LogFollowerTest {
           drain();
           if (follower.failure() == null) {
             last[0] = follower.lookup(step);
+            client.touch();
           }
           return follower.failure() != null || !(last[0] instanceof StepLookup.NeedSegment);
         },

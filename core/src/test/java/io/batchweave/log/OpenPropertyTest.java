@@ -195,7 +195,7 @@ class OpenPropertyTest {
         }
       }
       LogFollower follower = new LogFollower(FollowPolicy.DEFAULT, new Bits(seed));
-      world.store.attach(follower);
+      ModelStore.Client client = world.store.attach(follower);
       assertTrue(world.store.run(() -> caughtUp(world, follower), MAX_EVENTS));
       for (int i = 0; i < 30; i++) {
         long step = world.bits.nextBelow(follower.state().nextStep());
@@ -203,8 +203,11 @@ class OpenPropertyTest {
             world.store.run(
                 () -> {
                   drain(follower);
-                  return follower.failure() != null
-                      || !(follower.lookup(step) instanceof StepLookup.NeedSegment);
+                  boolean found =
+                      follower.failure() != null
+                          || !(follower.lookup(step) instanceof StepLookup.NeedSegment);
+                  client.touch();
+                  return found;
                 },
                 MAX_EVENTS));
         StepLookup.Entry found = assertInstanceOf(StepLookup.Entry.class, follower.lookup(step));
