@@ -12,8 +12,11 @@ import io.batchweave.log.Bits;
 import io.batchweave.log.FollowPolicy;
 import io.batchweave.log.GroupState;
 import io.batchweave.log.SessionState;
+import io.batchweave.log.SkipState;
 import io.batchweave.log.State;
 import io.batchweave.log.Verdict;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -148,6 +151,21 @@ public final class Operator implements AutoCloseable {
   }
 
   /**
+   * The state at the head, looked at now.
+   *
+   * @throws BatchWeaveException as {@link #propose}
+   */
+  public State state() {
+    AtomicReference<@Nullable State> seen = new AtomicReference<>();
+    var _ =
+        propose(state -> {
+          seen.set(state.copy());
+          return null;
+        });
+    return Objects.requireNonNull(seen.get(), "looked at before the decision");
+  }
+
+  /**
    * Ends the stream at its next step. Sealing a sealed stream is no error.
    *
    * @return number of steps in the stream
@@ -261,6 +279,104 @@ public final class Operator implements AutoCloseable {
               + "; stop this one");
     });
     return view[0];
+  }
+
+  /**
+   * Registers a checkpoint by hand: steps from {@code step} on are kept until it is removed. It
+   * neither evicts others nor is evicted. The same checkpoint again is no error.
+   *
+   * @param group the training job
+   * @param id name of the checkpoint
+   * @param step the next step to read when training goes on from it
+   * @throws BatchWeaveException {@link Kind#RECLAIMED} below the horizon; {@link Kind#CONFIG}
+   *     beyond the head, for a bad name, or if that id is registered with another step; {@link
+   *     Kind#LIMIT}; else as {@link #propose}
+   */
+  public Change operatorPin(String group, String id, long step) {
+    return change(Registrations.operatorPin(group, id, step));
+  }
+
+  /**
+   * Removes all checkpoints of a group with this id, a session's as well; none is no error.
+   *
+   * @param group the training job
+   * @param id name of the checkpoint
+   * @throws BatchWeaveException {@link Kind#CONFIG} for a bad name; else as {@link #propose}
+   */
+  public Change unpin(String group, String id) {
+    return change(Registrations.unpin(group, id));
+  }
+
+  /**
+   * Ends a launch: it stops protecting steps; its checkpoints stay. One that is not live is no
+   * error.
+   *
+   * @param group the training job
+   * @param sessionId the launch
+   * @throws BatchWeaveException {@link Kind#CONFIG} for a bad name; else as {@link #propose}
+   */
+  public Change endSession(String group, String sessionId) {
+    return change(Registrations.endSession(group, sessionId));
+  }
+
+  /**
+   * Makes all sessions that start from now on pass over steps. Steps that one earlier skip covers
+   * are no error.
+   *
+   * @param from first step
+   * @param to exclusive; at most the number of steps in the stream
+   * @return the version of the skip: sessions with this view or a later one pass over them
+   * @throws BatchWeaveException {@link Kind#RECLAIMED} below the horizon; {@link Kind#CONFIG}
+   *     beyond the head or without any step; {@link Kind#LIMIT}; else as {@link #propose}
+   */
+  public Change skip(long from, long to) {
+    long[] before = {-1};
+    Proposal proposal = Registrations.skip(from, to);
+    Change change =
+        change(state -> {
+          SkipState covered = Registrations.skipped(state, from, to);
+          before[0] = covered == null ? -1 : covered.version();
+          return proposal.block(state);
+        });
+    return change.made() || before[0] < 0 ? change : new Change(false, before[0]);
+  }
+
+  /**
+   * Ends a producer for ever: nothing of it is accepted any more, and what it uploaded and never
+   * committed may be deleted. A retired one is no error.
+   *
+   * @param producer its id
+   * @throws BatchWeaveException {@link Kind#CONFIG} if there is no such producer; else as {@link
+   *     #propose}
+   */
+  public Change retire(String producer) {
+    return change(Registrations.retire(producer));
+  }
+
+  /**
+   * Proposes until the fold accepts, or the stream is as wanted. A block whose base was overtaken
+   * never takes effect, so the next one is made from the state that overtook it.
+   */
+  private Change change(Proposal proposal) {
+    long deadlineNs = new Signal(context.nanoClock()).deadlineNs(context.timeoutNs());
+    while (true) {
+      Decision decision = propose(proposal);
+      if (decision.accepted()) {
+        return new Change(decision.block() != null, decision.version());
+      }
+      if (!Registrations.overtaken(decision)) {
+        throw Registrations.refused(decision);
+      }
+      if (context.nanoClock().nanoTime() - deadlineNs >= 0) {
+        throw new BatchWeaveException(
+            Kind.RETRYABLE,
+            "overtaken by others until the time was up: block="
+                + decision.block()
+                + " version="
+                + decision.version()
+                + "; nothing of it took effect: try again");
+      }
+    }
   }
 
   @Override

@@ -1,7 +1,5 @@
 package io.batchweave.cli;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.batchweave.BatchWeaveException;
@@ -20,7 +18,6 @@ import io.batchweave.format.TgbEntry;
 import io.batchweave.read.Coordinate;
 import io.batchweave.read.StepResult;
 import java.io.PrintWriter;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -44,8 +41,6 @@ import picocli.CommandLine.Spec;
       "  ./batchweave inspect file:/data/stream 17 3 --json"
     })
 final class InspectCommand implements Callable<Integer> {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   private static final long TIMEOUT_NS = TimeUnit.SECONDS.toNanos(60);
 
   @Spec private CommandSpec spec = CommandSpec.create();
@@ -65,7 +60,7 @@ final class InspectCommand implements Callable<Integer> {
   private boolean json;
 
   @Override
-  public Integer call() throws JsonProcessingException {
+  public Integer call() {
     PrintWriter out = spec.commandLine().getOut();
     if (step != null && step < 0) {
       throw new ParameterException(spec.commandLine(), "steps count from 0: " + step);
@@ -74,9 +69,9 @@ final class InspectCommand implements Callable<Integer> {
         StreamReader reader = StreamReader.open(new ReaderContext().store(opened.store()))) {
       ObjectNode document = document(reader, opened.store().url());
       if (json) {
-        out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(document));
+        JsonDocument.printJson(out, document);
       } else {
-        print(out, document);
+        JsonDocument.printText(out, document);
       }
       return 0;
     }
@@ -122,8 +117,8 @@ final class InspectCommand implements Callable<Integer> {
 
   private static ObjectNode describe(StreamReader reader, String url) {
     StreamDescriptor descriptor = reader.descriptor();
-    SnapshotRecord state = reader.refresh(TIMEOUT_NS).toRecord();
-    ObjectNode document = JSON.createObjectNode();
+    SnapshotRecord state = reader.refresh(StreamArgument.TIMEOUT_NS).toRecord();
+    ObjectNode document = JsonDocument.create();
     document.put("stream", descriptor.streamId().toString());
     document.put("url", url);
     document.put("format", descriptor.formatVersion());
@@ -149,7 +144,7 @@ final class InspectCommand implements Callable<Integer> {
 
   private static ObjectNode describe(StepResult.Ready ready, String origin, Grid grid) {
     TgbEntry entry = ready.entry();
-    ObjectNode document = JSON.createObjectNode();
+    ObjectNode document = JsonDocument.create();
     document.put("step", ready.step());
     document.put("producer", entry.object().producer());
     document.put("epoch", entry.object().epoch());
@@ -178,7 +173,7 @@ final class InspectCommand implements Callable<Integer> {
 
   private static ObjectNode describe(StepResult.Ready ready, int slice, Bytes bytes) {
     TgbEntry entry = ready.entry();
-    ObjectNode document = JSON.createObjectNode();
+    ObjectNode document = JsonDocument.create();
     document.put("step", ready.step());
     document.put("slice", slice);
     document.put("length", bytes.length());
@@ -190,7 +185,7 @@ final class InspectCommand implements Callable<Integer> {
       document.put("content", "raw bytes: " + e.getMessage());
       return document;
     }
-    document.set("metadata", JSON.valueToTree(header.metadata()));
+    document.set("metadata", JsonDocument.JSON.valueToTree(header.metadata()));
     ArrayNode tensors = document.putArray("tensors");
     for (Safetensors.Tensor tensor : header.tensors()) {
       tensors
@@ -202,30 +197,5 @@ final class InspectCommand implements Callable<Integer> {
           .put("length", tensor.lengthBytes());
     }
     return document;
-  }
-
-  /** Scalars as "name value" lines, arrays of objects as tables. */
-  private static void print(PrintWriter out, ObjectNode document) {
-    document
-        .properties()
-        .forEach(property -> {
-          if (property.getValue() instanceof ArrayNode rows) {
-            out.println();
-            printTable(out, rows);
-          } else {
-            out.printf("%-10s %s%n", property.getKey(), property.getValue().asText());
-          }
-        });
-  }
-
-  private static void printTable(PrintWriter out, ArrayNode rows) {
-    if (rows.isEmpty()) {
-      return;
-    }
-    String[] header = rows.get(0).propertyStream().map(Map.Entry::getKey).toArray(String[]::new);
-    TextTable table = new TextTable(header);
-    rows.forEach(
-        row -> table.row(row.propertyStream().map(field -> field.getValue().asText()).toArray()));
-    table.print(out);
   }
 }

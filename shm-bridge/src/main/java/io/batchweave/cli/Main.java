@@ -39,6 +39,9 @@ import picocli.CommandLine.ScopeType;
       SealCommand.class,
       ServeCommand.class,
       RankCommand.class,
+      SessionCommand.class,
+      CheckpointCommand.class,
+      SkipCommand.class,
       InspectCommand.class,
       ProbeCommand.class,
       VerifyCommand.class,
@@ -88,16 +91,21 @@ public final class Main {
     line.setErr(err);
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setUsageHelpWidth(100);
-    for (CommandLine command : line.getSubcommands().values()) {
-      if (command.getCommandSpec().mixins().containsKey(StreamArgument.MIXIN)
-          || command.getCommand() instanceof ServeCommand) {
-        describeStores(command.getCommandSpec().usageMessage());
-      }
-    }
+    describeStores(line);
     line.setParameterExceptionHandler((error, arguments) -> usage(err, error));
     line.setExecutionExceptionHandler(
         (error, commandLine, result) -> failure(err, error, main.stackTrace));
     return args.length == 0 ? helpOf(line) : line.execute(args);
+  }
+
+  private static void describeStores(CommandLine parent) {
+    for (CommandLine command : parent.getSubcommands().values()) {
+      if (command.getCommandSpec().mixins().containsKey(StreamArgument.MIXIN)
+          || command.getCommand() instanceof ServeCommand) {
+        describeStores(command.getCommandSpec().usageMessage());
+      }
+      describeStores(command);
+    }
   }
 
   /** Every command that opens a store lists the settings of all stores at the end of its help. */

@@ -1,15 +1,21 @@
 package io.batchweave.cli;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.batchweave.client.Streams;
 import io.batchweave.format.StreamDescriptor;
+import io.batchweave.log.State;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Stores;
+import java.util.concurrent.TimeUnit;
 import picocli.CommandLine.Parameters;
 
 /** The stream a command works on. */
 final class StreamArgument {
   /** The name of the field that holds it in every command. */
   static final String MIXIN = "stream";
+
+  /** How long a command waits for the head of the log. */
+  static final long TIMEOUT_NS = TimeUnit.SECONDS.toNanos(60);
 
   @Parameters(
       index = "0",
@@ -49,5 +55,14 @@ final class StreamArgument {
         store.close();
       }
     }
+  }
+
+  /** What every listing begins with. */
+  static ObjectNode describe(Opened opened, State state) {
+    return JsonDocument.create()
+        .put("url", opened.store().url())
+        .put("version", state.version())
+        .put("horizon", state.horizon())
+        .put("steps", state.nextStep());
   }
 }

@@ -1,7 +1,5 @@
 package io.batchweave.cli;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.batchweave.store.ObjectStore;
@@ -35,8 +33,6 @@ import picocli.CommandLine.Spec;
       "  ./batchweave verify 's3://bucket/run7?region=eu-central-1' --json"
     })
 final class VerifyCommand implements Callable<Integer> {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   @Spec private CommandSpec spec = CommandSpec.create();
   @Mixin private StreamArgument stream = new StreamArgument();
 
@@ -49,7 +45,7 @@ final class VerifyCommand implements Callable<Integer> {
   private boolean json;
 
   @Override
-  public Integer call() throws JsonProcessingException {
+  public Integer call() {
     PrintWriter out = spec.commandLine().getOut();
     PrintWriter progress = json ? spec.commandLine().getErr() : out;
     try (ObjectStore store = stream.open()) {
@@ -57,8 +53,7 @@ final class VerifyCommand implements Callable<Integer> {
       VerifyReport report =
           new Verifier(store, depth, SystemNanoClock.INSTANCE, progress::println).run();
       if (json) {
-        ObjectNode document = document(report, store.url());
-        out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(document));
+        JsonDocument.printJson(out, document(report, store.url()));
       } else {
         print(out, report, store.url());
       }
@@ -92,7 +87,7 @@ final class VerifyCommand implements Callable<Integer> {
   }
 
   private static ObjectNode document(VerifyReport report, String url) {
-    ObjectNode document = JSON.createObjectNode();
+    ObjectNode document = JsonDocument.create();
     document.put("stream", report.streamId().toString());
     document.put("url", url);
     document.put("sound", report.sound());
