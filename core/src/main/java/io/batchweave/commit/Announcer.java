@@ -6,6 +6,7 @@ import io.batchweave.format.AnnouncementCodec;
 import io.batchweave.format.Block;
 import io.batchweave.format.Limits;
 import io.batchweave.format.ObjectNames;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Machine.Requests;
 import io.batchweave.log.State;
 import io.batchweave.store.StoreFailure;
@@ -15,7 +16,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -196,6 +196,6 @@ final class Announcer {
   }
 
   long fingerprint() {
-    return Objects.hash(posted, names, nextId);
+    return Fingerprint.of(posted, names, nextId);
   }
 }

@@ -9,6 +9,7 @@ import io.batchweave.format.ManifestCodec;
 import io.batchweave.format.ObjectNames;
 import io.batchweave.format.VersionHeader;
 import io.batchweave.log.Bits;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Fold;
 import io.batchweave.log.Fold.Outlook;
 import io.batchweave.log.LogEvent;
@@ -25,7 +26,6 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.TreeMap;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -566,25 +566,25 @@ public final class CommitMachine implements Machine<CommitMachine> {
 
   @Override
   public long fingerprint() {
-    return Objects.hash(
-            policy.fingerprint(),
-            bits.fingerprint(),
-            List.copyOf(events),
-            ownCommits,
-            offers,
-            written,
-            put,
-            nextRequestId,
-            looking,
-            expecting,
-            board.fingerprint(),
-            announcer.fingerprint(),
-            timedGets,
-            refusals,
-            snapshotGeneration,
-            snapshotRetryAtNs,
-            snapshotWriter == null ? 0 : snapshotWriter.fingerprint(),
-            failure == null)
-        + 31 * follower.fingerprint();
+    return Fingerprint.of(
+        policy.fingerprint(),
+        bits.fingerprint(),
+        List.copyOf(events),
+        ownCommits,
+        offers,
+        written,
+        put,
+        nextRequestId,
+        looking,
+        expecting,
+        board.fingerprint(),
+        announcer.fingerprint(),
+        timedGets,
+        refusals,
+        snapshotGeneration,
+        snapshotRetryAtNs,
+        snapshotWriter == null ? 0 : snapshotWriter.fingerprint(),
+        failure == null,
+        follower.fingerprint());
   }
 }

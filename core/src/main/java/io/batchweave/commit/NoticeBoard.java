@@ -8,6 +8,7 @@ import io.batchweave.format.AnnouncementName;
 import io.batchweave.format.Block;
 import io.batchweave.format.Limits;
 import io.batchweave.format.ObjectNames;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Machine.Requests;
 import io.batchweave.log.ProducerState;
 import io.batchweave.log.State;
@@ -449,7 +450,7 @@ final class NoticeBoard {
   }
 
   long fingerprint() {
-    return Objects.hash(
+    return Fingerprint.of(
         notices, errands, nextId, roundNumber, round, listsToCome, readsToCome, deadlineNs);
   }
 }

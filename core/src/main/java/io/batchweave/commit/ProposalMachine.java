@@ -5,6 +5,7 @@ import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.format.Block;
 import io.batchweave.log.Bits;
 import io.batchweave.log.BlockOutcome;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Fold;
 import io.batchweave.log.Fold.Outlook;
 import io.batchweave.log.FollowPolicy;
@@ -15,7 +16,6 @@ import io.batchweave.log.State;
 import io.batchweave.log.Verdict;
 import io.batchweave.store.StoreResponse;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -192,6 +192,6 @@ public final class ProposalMachine implements Machine<ProposalMachine> {
 
   @Override
   public long fingerprint() {
-    return Objects.hash(block, written, decision, failure == null) + 31 * commit.fingerprint();
+    return Fingerprint.of(block, written, decision, failure == null, commit.fingerprint());
   }
 }

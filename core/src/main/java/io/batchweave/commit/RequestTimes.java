@@ -1,6 +1,6 @@
 package io.batchweave.commit;
 
-import java.util.Objects;
+import io.batchweave.log.Fingerprint;
 
 /** How long the machine's own requests take: moving averages, the first answer counts in full. */
 final class RequestTimes {
@@ -61,6 +61,6 @@ final class RequestTimes {
   }
 
   long fingerprint() {
-    return Objects.hash(listNs, getNs, putNs);
+    return Fingerprint.of(listNs, getNs, putNs);
   }
 }

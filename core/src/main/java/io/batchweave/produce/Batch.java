@@ -8,8 +8,8 @@ import io.batchweave.format.ManifestCodec;
 import io.batchweave.format.ObjectNames;
 import io.batchweave.format.SourceState;
 import io.batchweave.format.TgbEntry;
+import io.batchweave.log.Fingerprint;
 import java.util.List;
-import java.util.Objects;
 
 /** One batch that is not committed yet: bound to one data object from the start, for ever. */
 final class Batch {
@@ -49,6 +49,6 @@ final class Batch {
   }
 
   long fingerprint() {
-    return Objects.hash(seq, sourceState, entry, upload.fingerprint());
+    return Fingerprint.of(seq, sourceState, entry, upload.fingerprint());
   }
 }

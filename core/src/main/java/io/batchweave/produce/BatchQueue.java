@@ -10,6 +10,7 @@ import io.batchweave.format.ObjectNames;
 import io.batchweave.format.SourceState;
 import io.batchweave.format.TgbEntry;
 import io.batchweave.log.Bits;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Machine.Requests;
 import io.batchweave.store.Payload;
 import io.batchweave.store.StoreFailure;
@@ -18,7 +19,6 @@ import io.batchweave.store.StoreResponse;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -286,7 +286,7 @@ final class BatchQueue {
   }
 
   long fingerprint() {
-    return Objects.hash(
+    return Fingerprint.of(
         producer,
         bits.fingerprint(),
         epoch,

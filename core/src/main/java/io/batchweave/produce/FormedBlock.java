@@ -1,7 +1,7 @@
 package io.batchweave.produce;
 
 import io.batchweave.format.Block;
-import java.util.Objects;
+import io.batchweave.log.Fingerprint;
 import org.jspecify.annotations.Nullable;
 
 /** A produce block in preparation: open to more batches until it is frozen. */
@@ -38,7 +38,7 @@ final class FormedBlock {
   }
 
   long fingerprint() {
-    return Objects.hash(
+    return Fingerprint.of(
         block, stateUpload == null ? 0 : stateUpload.fingerprint(), frozen, written);
   }
 }

@@ -1,7 +1,7 @@
 package io.batchweave.produce;
 
 import io.batchweave.log.Bits;
-import java.util.Objects;
+import io.batchweave.log.Fingerprint;
 
 /**
  * One object on its way to the store, under a unique name: sent again until it is there, but never
@@ -74,6 +74,6 @@ final class Upload {
   }
 
   long fingerprint() {
-    return Objects.hash(key, handle, requestId, dueAtNs, failures, done);
+    return Fingerprint.of(key, handle, requestId, dueAtNs, failures, done);
   }
 }

@@ -10,6 +10,7 @@ import io.batchweave.format.TgbEntry;
 import io.batchweave.format.TgbFooter;
 import io.batchweave.format.TgbLayout;
 import io.batchweave.log.Bits;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.log.FollowPolicy;
 import io.batchweave.log.LogEvent;
 import io.batchweave.log.LogFollower;
@@ -22,7 +23,6 @@ import io.batchweave.store.StoreResponse;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Map;
-import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -375,14 +375,14 @@ public final class ReaderMachine implements Machine<ReaderMachine> {
 
   @Override
   public long fingerprint() {
-    return Objects.hash(
-            bits.fingerprint(),
-            windowSteps,
-            described.keySet(),
-            footers,
-            fromStep,
-            cursor,
-            nextRequestId)
-        + 31 * log.fingerprint();
+    return Fingerprint.of(
+        bits.fingerprint(),
+        windowSteps,
+        described.keySet(),
+        footers,
+        fromStep,
+        cursor,
+        nextRequestId,
+        log.fingerprint());
   }
 }

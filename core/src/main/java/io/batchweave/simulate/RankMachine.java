@@ -3,6 +3,7 @@ package io.batchweave.simulate;
 import io.batchweave.Bytes;
 import io.batchweave.format.TgbEntry;
 import io.batchweave.log.Bits;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.log.FollowPolicy;
 import io.batchweave.log.Machine;
 import io.batchweave.read.Coordinate;
@@ -181,6 +182,6 @@ final class RankMachine implements Machine<RankMachine> {
 
   @Override
   public long fingerprint() {
-    return 31 * reader.fingerprint() + java.util.Objects.hash(dp, next, fetchId, retryAtNs, ended);
+    return Fingerprint.of(reader.fingerprint(), dp, next, fetchId, retryAtNs, ended);
   }
 }
