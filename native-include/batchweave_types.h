@@ -52,6 +52,8 @@ typedef struct bw_options {
     /** 1 = C, 2 = Python; for messages of the daemon. */
     uint8_t client_kind;
     bw_views views;
+    /** Where `mapped` refuses: fail, instead of falling back to BW_VIEWS_PRIVATE. */
+    bool views_required;
     /** Verify the checksum of this rank's slices when a step is taken. */
     bool check_on_take;
     /** Verify it again at release (shared views): tells which rank broke a slice. */
@@ -64,9 +66,12 @@ typedef struct bw_options {
     void (*notice)(void *context, const char *line);
     /** True stops the wait with BW_ERROR_INTERRUPTED. Asked at least every 100 ms of waiting. */
     bool (*interrupted)(void *context);
-    /** A ring was mapped (once per ring file). False fails the attachment. */
+    /**
+     * A ring was mapped BW_VIEWS_SHARED_WRITABLE (once per ring file). False: it is mapped BW_VIEWS_PRIVATE
+     * instead, or, with views_required, the attachment fails.
+     */
     bool (*mapped)(void *context, void *base, size_t length);
-    /** That ring is about to be unmapped, in whatever thread released last. False keeps it mapped. */
+    /** What `mapped` agreed to is about to be unmapped, in whatever thread released last. False keeps it. */
     bool (*unmapping)(void *context, void *base, size_t length);
 } bw_options;
 
@@ -140,6 +145,8 @@ typedef struct bw_mapping {
     uint64_t device;
     uint64_t inode;
     bw_views views;
+    /** `mapped` agreed to it. */
+    bool agreed;
     uint32_t references;
 } bw_mapping;
 

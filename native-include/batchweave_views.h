@@ -172,10 +172,51 @@ static inline void bw_mapping_drop(bw_client *client, bw_mapping *mapping) {
     bw_unlock(&client->lock);
     if (last) {
         const bw_options *options = &client->options;
-        if (options->unmapping == NULL || options->unmapping(options->context, mapping->base, mapping->length)) {
+        if (!mapping->agreed || options->unmapping == NULL || options->unmapping(options->context, mapping->base, mapping->length)) {
             (void)munmap(mapping->base, mapping->length);
         }
         free(mapping);
+    }
+}
+
+/** Why the client's views cannot be had of this mapping, or null; `base` is null where mmap failed. */
+static inline const char *bw_mapping_obstacle(bw_client *client, bw_mapping *mapping) {
+    const bw_options *options = &client->options;
+    if (client->views == BW_VIEWS_PRIVATE) {
+        return mapping->base == NULL ? "no private mapping (commit limit?)"
+                                     : bw_views_obstacle(client->pagemap, mapping->base);
+    }
+    if (mapping->base != NULL && client->views == BW_VIEWS_SHARED_WRITABLE && options->mapped != NULL) {
+        mapping->agreed = options->mapped(options->context, mapping->base, mapping->length);
+        return mapping->agreed ? NULL : "the caller refused the mapping of the ring";
+    }
+    return NULL;
+}
+
+/** Maps as the client's views say; where that cannot be had, as the next ones: private, then copies. */
+static inline bw_status bw_mapping_make(bw_client *client, int descriptor, bw_mapping *mapping, bw_error *error) {
+    for (;;) {
+        mapping->base = bw_ring_map(descriptor, mapping->length, client->views);
+        const int number = errno;
+        const char *obstacle = bw_mapping_obstacle(client, mapping);
+        if (obstacle == NULL) {
+            mapping->views = client->views;
+            return mapping->base != NULL ? BW_OK : bw_fail_errno(error, "mmap", "the ring's data file", number);
+        }
+        if (mapping->base != NULL) {
+            (void)munmap(mapping->base, mapping->length);
+        }
+        if (client->views == BW_VIEWS_PRIVATE) {
+            bw_notice(client, "batchweave: views=copy, because %s", obstacle);
+            client->views = BW_VIEWS_COPY;
+        } else if (client->options.views_required) {
+            return bw_fail(error, BW_ERROR_ARGUMENT, "%s", obstacle);
+        } else {
+            client->views = BW_VIEWS_PRIVATE;
+            if (client->pagemap < 0) {
+                client->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+            }
+        }
     }
 }
 
@@ -201,30 +242,10 @@ static inline bw_status bw_mapping_of(
     mapping->inode = (uint64_t)status->st_ino;
     mapping->device = (uint64_t)status->st_dev;
     mapping->references = 1;
-    mapping->base = bw_ring_map(descriptor, mapping->length, client->views);
-    if (client->views == BW_VIEWS_PRIVATE) {
-        const char *obstacle =
-                mapping->base == NULL ? "no private mapping (commit limit?)" : bw_views_obstacle(client->pagemap, mapping->base);
-        if (obstacle != NULL) {
-            bw_notice(client, "batchweave: views=copy, because %s", obstacle);
-            if (mapping->base != NULL) {
-                (void)munmap(mapping->base, mapping->length);
-            }
-            client->views = BW_VIEWS_COPY;
-            mapping->base = bw_ring_map(descriptor, mapping->length, client->views);
-        }
-    }
-    if (mapping->base == NULL) {
-        const int number = errno;
+    const bw_status made = bw_mapping_make(client, descriptor, mapping, error);
+    if (made != BW_OK) {
         free(mapping);
-        return bw_fail_errno(error, "mmap", "the ring's data file", number);
-    }
-    mapping->views = client->views;
-    const bw_options *options = &client->options;
-    if (options->mapped != NULL && !options->mapped(options->context, mapping->base, mapping->length)) {
-        (void)munmap(mapping->base, mapping->length);
-        free(mapping);
-        return bw_fail(error, BW_ERROR_ARGUMENT, "the caller refused the mapping of the ring");
+        return made;
     }
     bw_lock(&client->lock);
     mapping->next = client->mappings;

@@ -439,6 +439,51 @@ static void should_map_shared_and_name_who_broke_a_slice(void) {
     fake_stop();
 }
 
+static bool refuse_map(void *context, void *base, size_t length) {
+    CHECK(base != NULL && length == FAKE_RING);
+    ++*(int *)context;
+    return false;
+}
+
+static bool never_unmap(void *context, void *base, size_t length) {
+    (void)context;
+    (void)base;
+    (void)length;
+    CHECK(!"what was refused is not taken back");
+    return true;
+}
+
+static void should_map_private_when_the_caller_refuses_a_shared_ring(void) {
+    fake_start(directory, 1, 1);
+    bw_options options = fake_options();
+    int asked = 0;
+    options.views = BW_VIEWS_SHARED_WRITABLE;
+    options.context = &asked;
+    options.mapped = refuse_map;
+    options.unmapping = never_unmap;
+    bw_client *client = attach(&options);
+    bw_info info;
+    CHECK_EQUAL(BW_OK, bw_info_of(client, &info, &error));
+    CHECK(info.views == BW_VIEWS_PRIVATE || info.views == BW_VIEWS_COPY);
+    CHECK_EQUAL(1, asked);
+    bw_lease lease;
+    fake_publish(0, 0);
+    CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &lease, &error));
+    if (info.views == BW_VIEWS_PRIVATE) {
+        lease.region[FAKE_PAGE] ^= 1;
+        CHECK(lease.region[FAKE_PAGE] != fake.data[FAKE_PAGE]);
+    }
+    CHECK_EQUAL(BW_OK, bw_release(&lease, &error));
+    CHECK(lease.region[FAKE_PAGE] == fake.data[FAKE_PAGE]);
+    bw_close(client);
+    options.views_required = true;
+    CHECK_EQUAL(BW_ERROR_ARGUMENT, bw_attach(&options, SECONDS(5), &client, &error));
+    CHECK(client == NULL && strstr(error.text, "refused the mapping") != NULL);
+    CHECK_EQUAL(2, asked);
+    CHECK_EQUAL(0, fake_readers());
+    fake_stop();
+}
+
 static void should_be_inert_in_a_forked_child(void) {
     fake_start(directory, 1, 1);
     bw_options options = fake_options();
@@ -682,6 +727,7 @@ int main(int count, char **arguments) {
     should_fall_back_to_copies_under_mlockall();
 #endif
     should_map_shared_and_name_who_broke_a_slice();
+    should_map_private_when_the_caller_refuses_a_shared_ring();
     should_be_inert_in_a_forked_child();
     should_read_a_lease_after_close();
     should_lose_its_lock_when_killed();

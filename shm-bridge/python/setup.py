@@ -10,6 +10,7 @@ import sysconfig
 from setuptools import Extension, setup
 from setuptools.command.sdist import sdist
 
+SOURCES = ("module", "client", "holds", "lease", "pin", "slices")
 HERE = os.path.dirname(os.path.abspath(__file__))
 CARRIED = os.path.join(HERE, "native-include")
 REPOSITORY = os.path.normpath(os.path.join(HERE, "..", "..", "native-include"))
@@ -52,8 +53,8 @@ setup(
     ext_modules=[
         Extension(
             "batchweave._native",
-            sources=["native/module.c", "native/client.c", "native/slices.c", "native/lease.c"],
-            depends=["native/slices.h", "native/lease.h", "native/dlpack.h"]
+            sources=[f"native/{name}.c" for name in SOURCES],
+            depends=[f"native/{name}.h" for name in ("dlpack", *SOURCES[1:])]
             + [os.path.relpath(os.path.join(HEADERS, header), HERE) for header in headers()],
             include_dirs=["native", os.path.relpath(HEADERS, HERE)],
             define_macros=[("Py_LIMITED_API", "0x030B0000"), ("_GNU_SOURCE", "1")],

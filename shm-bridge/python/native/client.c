@@ -7,53 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "holds.h"
 #include "lease.h"
 #include "slices.h"
 
-#define COPY_ALIGNMENT 64
 #define NS_PER_S 1e9
 
 static PyTypeObject* client_type;
-
-struct ring_lease;
-
-/*
- * Steps whose release failed, for the next call to try again: deleters cannot raise. Shared by the
- * client and its leases, whichever lives longer.
- */
-typedef struct {
-  atomic_size_t holders;
-  _Atomic(struct ring_lease*) first;
-} unreleased;
 
 typedef struct client_object {
   PyObject_HEAD
   struct client_object* next_open; /* in the list of open clients */
   bw_client* client;        /* NULL once closed */
-  unreleased* unreleased;
+  bwpy_holds* holds;
   bw_info info;             /* as of the last look */
   unsigned long forks;
   atomic_bool closing;      /* a thread asked to close while another one waits */
   bool busy;                /* a thread is inside the C client; guarded by the GIL */
   bool copies;
+  bool pins;                /* registers its rings with the GPU */
+  bool pin_required;
+  uintptr_t stream_handle;  /* CUDA stream that the caller copies on; 0: the default one */
   PyObject* stream;
   PyObject* rank;
   PyObject* notice;
 } client_object;
-
-/* The hold on one step of the ring. */
-typedef struct ring_lease {
-  bwpy_lease base;
-  bw_lease lease;
-  unreleased* unreleased;
-  struct ring_lease* next; /* in the list of the unreleased */
-} ring_lease;
-
-/* A step's slices copied to memory of our own. */
-typedef struct {
-  bwpy_lease base;
-  uint8_t* bytes;
-} copied_lease;
 
 /*
  * Open clients, for the child of a fork: it closes the descriptors that it inherited, one of which
@@ -93,58 +71,6 @@ static void open_remove(client_object* self) {
   pthread_mutex_unlock(&open_lock);
 }
 
-static void unreleased_drop(unreleased* u) {
-  if (atomic_fetch_sub(&u->holders, 1) == 1) {
-    free(u);
-  }
-}
-
-static void ring_lease_free(ring_lease* self) {
-  unreleased_drop(self->unreleased);
-  free(self);
-}
-
-static void unreleased_add(ring_lease* lease) {
-  _Atomic(struct ring_lease*)* first = &lease->unreleased->first;
-  lease->next = atomic_load(first);
-  while (!atomic_compare_exchange_weak(first, &lease->next, lease)) {
-  }
-}
-
-/* An edited view that cannot be dropped keeps its step: what lies there later would look stale. */
-static void ring_lease_end(bwpy_lease* base) {
-  ring_lease* self = (ring_lease*)base;
-  if (!bwpy_lease_inert(base) && bw_release(&self->lease, NULL) == BW_ERROR_DIRTY) {
-    unreleased_add(self);
-  } else {
-    ring_lease_free(self);
-  }
-}
-
-/* Tries all of them once more; BW_OK when none is left, else `error` says why. */
-static bw_status release_again(unreleased* u, bw_error* error) {
-  bw_status result = BW_OK;
-  ring_lease* each = atomic_exchange(&u->first, NULL);
-  while (each != NULL) {
-    ring_lease* next = each->next;
-    const bw_status status = bw_release(&each->lease, error);
-    if (status == BW_ERROR_DIRTY) {
-      result = status;
-      unreleased_add(each);
-    } else {
-      ring_lease_free(each);
-    }
-    each = next;
-  }
-  return result;
-}
-
-static void copied_lease_end(bwpy_lease* base) {
-  copied_lease* self = (copied_lease*)base;
-  free(self->bytes);
-  free(self);
-}
-
 /* ---- errors ---- */
 
 static PyObject* place_of(const client_object* self, int64_t step) {
@@ -177,6 +103,22 @@ static PyObject* raise_status(const client_object* self, bw_status status, const
   return NULL;
 }
 
+/* Fails because the ring could not be registered? Then that is what to say. */
+static PyObject* raise_unpinned(const client_object* self, bw_status status,
+                                const bw_error* error) {
+  const bwpy_pin* pin = bwpy_holds_pin(self->holds);
+  if (!self->pin_required || status != BW_ERROR_ARGUMENT || pin->why[0] == '\0') {
+    return raise_status(self, status, error);
+  }
+  PyObject* place = place_of(self, -1);
+  if (place != NULL) {
+    (void)bwpy_raise("NotSupported", place, "pin=True is not possible here: %s; use pin='auto'",
+                     pin->why);
+    Py_DECREF(place);
+  }
+  return NULL;
+}
+
 static PyObject* raise_own(const client_object* self, bw_status status, const char* text) {
   bw_error error;
   (void)bw_fail(&error, status, "%s", text);
@@ -185,10 +127,7 @@ static PyObject* raise_own(const client_object* self, bw_status status, const ch
 
 static int check_released(const client_object* self) {
   bw_error error;
-  if (atomic_load(&self->unreleased->first) == NULL) {
-    return 0;
-  }
-  const bw_status status = release_again(self->unreleased, &error);
+  const bw_status status = bwpy_holds_check(self->holds, &error);
   if (status != BW_OK) {
     (void)raise_status(self, status, &error);
     return -1;
@@ -218,7 +157,10 @@ static int check_usable(client_object* self) {
 /* ---- callbacks of the C client, called without the GIL on the waiting thread ---- */
 
 static bool on_interrupted(void* context) {
-  client_object* self = context;
+  client_object* self = bwpy_holds_owner(context);
+  if (self->pins) {
+    (void)bwpy_holds_flush(self->holds, self->stream_handle, false);
+  }
   if (atomic_load(&self->closing)) {
     return true;
   }
@@ -228,8 +170,7 @@ static bool on_interrupted(void* context) {
   return raised;
 }
 
-static void on_notice(void* context, const char* line) {
-  client_object* self = context;
+static void notice(client_object* self, const char* line) {
   const PyGILState_STATE state = PyGILState_Ensure();
   if (self->notice != Py_None) {
     PyObject* done = PyObject_CallFunction(self->notice, "s", line);
@@ -239,6 +180,28 @@ static void on_notice(void* context, const char* line) {
     Py_XDECREF(done);
   }
   PyGILState_Release(state);
+}
+
+static void on_notice(void* context, const char* line) {
+  notice(bwpy_holds_owner(context), line);
+}
+
+/* False: the client maps the ring another way, or fails where the caller insists. */
+static bool on_mapped(void* context, void* base, size_t length) {
+  client_object* self = bwpy_holds_owner(context);
+  bwpy_pin* pin = bwpy_holds_pin(context);
+  const bool registered = bwpy_pin_register(pin, base, length);
+  if (!registered && !self->pin_required) {
+    char line[400];
+    snprintf(line, sizeof line, "batchweave: pin=False, because %s", pin->why);
+    notice(self, line);
+  }
+  return registered;
+}
+
+/* On whatever thread let the last step go, with or without Python. */
+static bool on_unmapping(void* context, void* base, size_t length) {
+  return bwpy_pin_unregister(bwpy_holds_pin(context), base, length);
 }
 
 /* ---- taking a step ---- */
@@ -255,40 +218,6 @@ static void look(client_object* self) {
     self->info = info;
     self->copies = info.views == BW_VIEWS_COPY;
   }
-}
-
-static bwpy_lease* hold_in_ring(client_object* self, const bw_lease* lease) {
-  ring_lease* held = malloc(sizeof *held);
-  if (held != NULL) {
-    bwpy_lease_start(&held->base, self->info.views != BW_VIEWS_SHARED, ring_lease_end);
-    held->lease = *lease;
-    held->unreleased = self->unreleased;
-    atomic_fetch_add(&self->unreleased->holders, 1);
-  }
-  return held == NULL ? NULL : &held->base;
-}
-
-/* Copies this rank's slices next to each other and points `slices` there. */
-static bwpy_lease* hold_copied(bw_slice* slices, uint32_t count) {
-  copied_lease* held = malloc(sizeof *held);
-  size_t total = COPY_ALIGNMENT;
-  for (uint32_t i = 0; i < count; i++) {
-    total += ((size_t)slices[i].length + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
-  }
-  uint8_t* bytes = held == NULL ? NULL : aligned_alloc(COPY_ALIGNMENT, total);
-  if (bytes == NULL) {
-    free(held);
-    return NULL;
-  }
-  bwpy_lease_start(&held->base, true, copied_lease_end);
-  held->base.owned = true;
-  held->bytes = bytes;
-  for (uint32_t i = 0; i < count; i++) {
-    memcpy(bytes, slices[i].data, (size_t)slices[i].length);
-    slices[i].data = bytes;
-    bytes += ((size_t)slices[i].length + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
-  }
-  return &held->base;
 }
 
 static PyObject* slices_tuple(client_object* self, const bw_lease* lease, bwpy_lease* held,
@@ -331,8 +260,8 @@ static PyObject* step_of(client_object* self, bw_lease* lease) {
   bw_error_clear(&error);
   bw_slice* slices = own_slices(self, lease, &error);
   bwpy_lease* held = slices == NULL ? NULL
-                     : self->copies ? hold_copied(slices, lease->own_count)
-                                    : hold_in_ring(self, lease);
+                     : self->copies ? bwpy_hold_copied(slices, lease->own_count)
+                                    : bwpy_hold_in_ring(self->holds, lease, self->info.views);
   const bw_lease taken = *lease;
   if (held == NULL || self->copies) {
     bw_error late;
@@ -362,6 +291,9 @@ static void close_now(client_object* self) {
     open_remove(self);
     self->client = NULL;
     Py_BEGIN_ALLOW_THREADS
+    if (self->pins) {
+      bwpy_holds_close(self->holds);
+    }
     bw_close(client);
     Py_END_ALLOW_THREADS
   }
@@ -373,20 +305,40 @@ static PyObject* closed_meanwhile(client_object* self) {
   return raise_own(self, BW_ERROR_CLOSED, "this reader was closed by another thread");
 }
 
-static PyObject* client_next(PyObject* object, PyObject* argument) {
+/* bw_next, with the releases that wait for the GPU on the way. */
+static bw_status next_step(client_object* self, double seconds, bw_lease* lease, bw_error* error) {
+  const int64_t deadline_ns = bw_deadline_ns(timeout_ns(seconds));
+  int64_t left_ns = timeout_ns(seconds);
+  if (self->pins) {
+    (void)bwpy_holds_flush(self->holds, self->stream_handle, false);
+  }
+  for (;;) {
+    const bw_status status = bw_next(self->client, left_ns, lease, error);
+    look(self);
+    if (status != BW_ERROR_RING_HELD || !self->pins ||
+        !bwpy_holds_flush(self->holds, self->stream_handle, true)) {
+      return status; /* else: copies were in the way, not the caller */
+    }
+    const int64_t now_ns = bw_now_ns();
+    left_ns = left_ns < 0 ? left_ns : deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+  }
+}
+
+static PyObject* client_next(PyObject* object, PyObject* arguments) {
   client_object* self = (client_object*)object;
-  const double seconds = PyFloat_AsDouble(argument);
-  if (PyErr_Occurred() || check_usable(self) != 0) {
+  double seconds = 0;
+  unsigned long long stream = 0;
+  if (!PyArg_ParseTuple(arguments, "d|K", &seconds, &stream) || check_usable(self) != 0) {
     return NULL;
   }
   bw_lease lease;
   bw_error error;
   bw_status status;
   bw_error_clear(&error);
+  self->stream_handle = (uintptr_t)stream;
   self->busy = true;
   Py_BEGIN_ALLOW_THREADS
-  status = bw_next(self->client, timeout_ns(seconds), &lease, &error);
-  look(self);
+  status = next_step(self, seconds, &lease, &error);
   Py_END_ALLOW_THREADS
   self->busy = false;
   if (status == BW_OK) {
@@ -398,7 +350,7 @@ static PyObject* client_next(PyObject* object, PyObject* argument) {
   if (status == BW_END_OF_STREAM) {
     Py_RETURN_NONE;
   }
-  return raise_status(self, status, &error);
+  return raise_unpinned(self, status, &error);
 }
 
 static PyObject* client_close(PyObject* object, PyObject* nothing) {
@@ -451,12 +403,12 @@ static void client_dealloc(PyObject* object) {
   client_object* self = (client_object*)object;
   PyTypeObject* type = Py_TYPE(object);
   close_now(self);
-  if (self->unreleased != NULL) {
+  if (self->holds != NULL) {
     bw_error error;
     if (self->forks == bwpy_forks) {
-      (void)release_again(self->unreleased, &error);
+      (void)bwpy_holds_check(self->holds, &error);
     }
-    unreleased_drop(self->unreleased);
+    bwpy_holds_drop(self->holds);
   }
   Py_XDECREF(self->stream);
   Py_XDECREF(self->rank);
@@ -479,14 +431,12 @@ static client_object* client_blank(const char* stream, PyObject* rank, PyObject*
   self->rank = rank;
   Py_INCREF(notice);
   self->notice = notice;
-  self->unreleased = calloc(1, sizeof *self->unreleased);
-  if (self->stream == NULL || self->unreleased == NULL) {
+  self->holds = bwpy_holds_new(self);
+  if (self->stream == NULL || self->holds == NULL) {
     Py_DECREF((PyObject*)self);
     PyErr_NoMemory();
     return NULL;
   }
-  atomic_init(&self->unreleased->holders, 1);
-  atomic_init(&self->unreleased->first, NULL);
   return self;
 }
 
@@ -495,7 +445,7 @@ static PyObject* attach_with(client_object* self, bw_options* options, double de
   bw_error error;
   bw_status status;
   bw_error_clear(&error);
-  options->context = self;
+  options->context = self->holds;
   options->notice = on_notice;
   options->interrupted = on_interrupted;
   options->client_kind = 2;
@@ -508,35 +458,69 @@ static PyObject* attach_with(client_object* self, bw_options* options, double de
   Py_END_ALLOW_THREADS
   if (status != BW_OK) {
     self->client = NULL;
-    (void)raise_status(self, status, &error);
+    (void)raise_unpinned(self, status, &error);
     Py_DECREF((PyObject*)self);
     return NULL;
   }
   return (PyObject*)self;
 }
 
+/*
+ * Binds the runtime that the ring is to be registered with. Without one the rings are mapped as
+ * always; where the caller insists it is an error. A forked child must not touch CUDA.
+ */
+static int pin_with(client_object* self, bw_options* options, const char* library,
+                    Py_ssize_t chunk_bytes) {
+  bwpy_pin* pin = bwpy_holds_pin(self->holds);
+  if (bwpy_forks != 0) {
+    snprintf(pin->why, sizeof pin->why, "this process was forked: CUDA cannot be used in it");
+  } else if (bwpy_pin_bind(pin, library, (size_t)chunk_bytes)) {
+    self->pins = true;
+    options->views = BW_VIEWS_SHARED_WRITABLE;
+    options->views_required = self->pin_required;
+    options->mapped = on_mapped;
+    options->unmapping = on_unmapping;
+    return 0;
+  }
+  if (self->pin_required) {
+    bw_error error;
+    (void)raise_unpinned(self, BW_ERROR_ARGUMENT, &error);
+    return -1;
+  }
+  char line[400];
+  snprintf(line, sizeof line, "batchweave: pin=False, because %s", pin->why);
+  notice(self, line);
+  return 0;
+}
+
 PyObject* bwpy_attach(PyObject* module, PyObject* arguments, PyObject* keywords) {
   static char* names[] = {"directory",      "stream", "group", "session",    "rank",
                           "dp",             "dp_size", "cp",   "cp_size",    "local_readers",
                           "token",          "next_step", "refuse_if_live", "views", "check",
-                          "deadline_s",     "notice", NULL};
+                          "deadline_s",     "notice", "check_at_release", "pin_library", "pin_required",
+                          "pin_chunk_bytes", NULL};
   static const bw_views views_of[] = {BW_VIEWS_PRIVATE, BW_VIEWS_SHARED, BW_VIEWS_COPY};
   bw_options options;
   PyObject* rank = NULL;
-  PyObject* notice = NULL;
+  PyObject* on_line = NULL;
   Py_ssize_t token_length = 0;
   long long next_step = 0;
   int refuse_if_live = 0;
   int views = 0;
   int check = 0;
+  int check_at_release = 0;
+  const char* pin_library = NULL;
+  int pin_required = 0;
+  Py_ssize_t pin_chunk_bytes = 0;
   double deadline_s = 0;
   (void)module;
   bw_options_init(&options);
   if (!PyArg_ParseTupleAndKeywords(
-          arguments, keywords, "$zsssOIIIIIz#LpipdO", names, &options.directory, &options.stream,
+          arguments, keywords, "$zsssOIIIIIz#LpipdOpzpn", names, &options.directory, &options.stream,
           &options.group, &options.session, &rank, &options.dp, &options.dp_size, &options.cp,
           &options.cp_size, &options.local_readers, (const char**)&options.token, &token_length,
-          &next_step, &refuse_if_live, &views, &check, &deadline_s, &notice)) {
+          &next_step, &refuse_if_live, &views, &check, &deadline_s, &on_line,
+          &check_at_release, &pin_library, &pin_required, &pin_chunk_bytes)) {
     return NULL;
   }
   if (views < 0 || views > 2) {
@@ -552,13 +536,22 @@ PyObject* bwpy_attach(PyObject* module, PyObject* arguments, PyObject* keywords)
   options.refuse_if_live = refuse_if_live != 0;
   options.views = views_of[views];
   options.check_on_take = check != 0;
-  client_object* self = client_blank(options.stream, rank, notice);
-  return self == NULL ? NULL : attach_with(self, &options, deadline_s);
+  options.check_on_release = check_at_release != 0;
+  client_object* self = client_blank(options.stream, rank, on_line);
+  if (self == NULL) {
+    return NULL;
+  }
+  self->pin_required = pin_required != 0;
+  if (pin_library != NULL && pin_with(self, &options, pin_library, pin_chunk_bytes) != 0) {
+    Py_DECREF((PyObject*)self);
+    return NULL;
+  }
+  return attach_with(self, &options, deadline_s);
 }
 
 static PyMethodDef client_methods[] = {
-    {"next", client_next, METH_O,
-     "next(deadline_s) -> (step, next_step, slices) | None: waits without the GIL."},
+    {"next", client_next, METH_VARARGS,
+     "next(deadline_s, stream=0, /) -> (step, next_step, slices) | None: waits without the GIL."},
     {"info", client_info, METH_NOARGS, "info() -> dict: as of now; as of the last look once closed or while a thread waits."},
     {"close", client_close, METH_NOARGS, "close(): detaches; from any thread, more than once."},
     {NULL, NULL, 0, NULL}};

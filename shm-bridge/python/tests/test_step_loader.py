@@ -28,6 +28,7 @@ class ProbeReader:
     """What StepLoader needs of a Reader, on slices of the probe. Step n is filled with n."""
 
     slices_per_step = 1
+    pinned = False
     made: list = []
 
     def __init__(self, stream: str, **options: object) -> None:
@@ -95,10 +96,10 @@ def test_should_hold_one_step_while_it_asks_for_the_next(held):
 
 
 def test_should_attach_on_first_use_only(reader):
-    loader = StepLoader("s", group="g", views="shared")
+    loader = StepLoader("s", group="g", views="shared", pin=False)
     assert reader.made == []
     iter(loader)
-    assert reader.made[0].options == {"group": "g", "views": "shared"}
+    assert reader.made[0].options == {"group": "g", "views": "shared", "pin": False}
 
 
 @pytest.mark.parametrize("combine", ["cat", "list"])

@@ -43,7 +43,9 @@ class Slice(Buffer):
 
 @final
 class Client:
-    def next(self, deadline_s: float, /) -> Optional[tuple[int, int, tuple[Slice, ...]]]: ...
+    def next(
+        self, deadline_s: float, stream: int = 0, /
+    ) -> Optional[tuple[int, int, tuple[Slice, ...]]]: ...
     def info(self) -> dict[str, Any]: ...
     def close(self) -> None: ...
 
@@ -66,4 +68,8 @@ def attach(
     check: bool,
     deadline_s: float,
     notice: Callable[[str], object],
+    check_at_release: bool,
+    pin_library: Optional[str],
+    pin_required: bool,
+    pin_chunk_bytes: int,
 ) -> Client: ...

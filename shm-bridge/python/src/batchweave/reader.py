@@ -11,6 +11,13 @@ the end :class:`~batchweave.errors.RingHeld`. Never a view whose bytes change.
 **Writing.** With ``views="view"`` memory is copy-on-write: an edit stays in this process, until the
 step is released.
 
+**Pinned.** With ``pin`` the ring is shared and registered with CUDA, so that
+``tensor.to(device, non_blocking=True)`` copies straight from it. A view is read-only by contract
+there: an edit would reach the other ranks of the node, and ``check="crc"`` tells which rank made
+it. A step that was let go is released once the GPU has passed what had been issued, by the next
+call of :meth:`Reader.next`, to the default stream and to ``copies_on``; copies on yet another
+stream must be joined to one of them before (``wait_stream``, as for using their result).
+
 **Threads and processes.** A reader belongs to one thread at a time; ``close`` may come from any
 thread; tensors may die on any thread. A forked child can use nothing of it: attach in the process
 that reads.
@@ -26,7 +33,7 @@ import time
 from types import TracebackType
 from typing import Any, Iterator, Mapping, Optional, Union
 
-from . import _launch, _native, _token
+from . import _launch, _native, _pin, _token
 from ._native import Slice, Tensor
 from .errors import Refused, RingHeld
 
@@ -34,6 +41,7 @@ __all__ = ["Reader", "Slice", "Step", "Tensor", "attach"]
 
 _LOG = logging.getLogger("batchweave")
 _VIEWS = ("view", "shared", "copy")
+_CHECKS = (False, True, "crc")
 
 
 def _notice(line: str) -> None:
@@ -134,12 +142,15 @@ class Reader:
         next_step: Optional[int] = None,
         supersede: bool = True,
         views: str = "view",
-        check: bool = False,
+        pin: _pin.Pin = False,
+        check: Union[bool, str] = False,
         deadline_s: float = 300.0,
         environment: Optional[Mapping[str, str]] = None,
     ) -> None:
         if views not in _VIEWS:
             raise Refused(f"views is one of {_VIEWS}: {views=}", stream=stream)
+        if check not in _CHECKS:
+            raise Refused(f"check is one of {_CHECKS}: {check=}", stream=stream)
         if next_step is not None and next_step < 0:
             raise Refused(f"a step is not negative: {next_step=}", stream=stream)
         if token is not None:
@@ -172,17 +183,25 @@ class Reader:
             next_step=-1 if next_step is None else next_step,
             refuse_if_live=not supersede,
             views=_VIEWS.index(views),
-            check=check,
+            check=bool(check),
+            check_at_release=check == "crc",
+            pin_library=_pin.choose(pin, views, stream),
+            pin_required=pin is True,
+            pin_chunk_bytes=_pin.CHUNK_BYTES,
             deadline_s=_seconds(deadline_s),
             notice=_notice,
         )
 
-    def next(self, deadline_s: Optional[float] = None) -> Optional[Step]:
+    def next(
+        self, deadline_s: Optional[float] = None, *, copies_on: int = 0
+    ) -> Optional[Step]:
         """The next step, waiting for it; None at the end of a sealed stream.
 
         Args:
             deadline_s: seconds to wait at most; None: as the reader was made with; ``math.inf``:
                 for ever.
+            copies_on: with a pinned ring, handle of the CUDA stream that copies are issued to,
+                besides the default stream (0).
 
         Raises:
             DeadlineExceeded: not there yet; calling again is fine.
@@ -196,11 +215,11 @@ class Reader:
         seconds = _seconds(self.deadline_s if deadline_s is None else deadline_s)
         began = time.monotonic()
         try:
-            taken = self._client.next(seconds)
+            taken = self._client.next(seconds, copies_on)
         except RingHeld:
             gc.collect()  # a reference cycle may hold steps that nobody can reach
             left = seconds if seconds < 0 else max(0.5, seconds - (time.monotonic() - began))
-            taken = self._client.next(left)
+            taken = self._client.next(left, copies_on)
         return None if taken is None else Step(*taken)
 
     def __iter__(self) -> Iterator[Step]:
@@ -222,6 +241,11 @@ class Reader:
         """The resume position, 44 bytes: the same on every rank that stands at the same step."""
         info = self._client.info()
         return _token.Token(info["stream_id"], info["view_version"], info["next_step"]).encode()
+
+    @property
+    def pinned(self) -> bool:
+        """Whether the ring is registered with CUDA."""
+        return bool(self._client.info()["views"] == "pinned")
 
     @property
     def info(self) -> dict[str, Any]:
@@ -270,7 +294,11 @@ def attach(stream: str, **options: object) -> Reader:
         views: ``"view"``, copy-on-write memory of the ring; ``"shared"``, read-only memory of the
             ring; ``"copy"``, memory of this process. Where the system cannot do the first, the last
             is used, with one line on the logger ``batchweave`` that says why.
-        check: verify each slice's checksum when its step is taken.
+        pin: True: map the ring shared and register it with the CUDA runtime that this process has
+            loaded, on the device that is current; ``"auto"``: where that is possible, else one line
+            says why not. Never in a forked child. Needs ``views="view"``.
+        check: verify each slice's checksum when its step is taken; ``"crc"``: and again when it is
+            released (views that are shared), which names the rank that wrote to it.
         deadline_s: seconds to wait, for attaching and for each step, unless a call says otherwise.
 
     Raises:

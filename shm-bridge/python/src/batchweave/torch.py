@@ -19,6 +19,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from torch.utils.dlpack import from_dlpack
 
 from . import _token
+from ._pin import Pin
 from .errors import CorruptSlice, NotSupported, Refused
 from .reader import Reader, Step
 
@@ -46,18 +47,26 @@ class StepLoader(IterableDataset[dict[str, Any]]):
         combine: what a rank does with several slices of a step, which it has when the job's
             data-parallel size is smaller than the stream's: ``"cat"`` joins the tensors of one name
             along their first dimension (a copy), ``"list"`` gives lists of tensors.
+        pin: ``"auto"`` registers the ring with CUDA where torch sees a GPU, so that
+            ``batch["tokens"].to(device, non_blocking=True)`` copies straight from it; True insists,
+            False never does. Set the device (``torch.cuda.set_device``) before the first batch. A
+            pinned batch must not be edited in place: other ranks of the node see it.
         **options: as for :func:`batchweave.attach`.
 
     Threading: one thread at a time.
     """
 
-    def __init__(self, stream: str, *, combine: str = "cat", **options: Any) -> None:
+    def __init__(
+        self, stream: str, *, combine: str = "cat", pin: Pin = "auto", **options: Any
+    ) -> None:
         super().__init__()
         if combine not in _COMBINE:
             raise Refused(f"combine is one of {_COMBINE}: {combine=}", stream=stream)
         self.stream = stream
         self._combine = combine
         self._options = dict(options)
+        self._pin = pin
+        self._pinned = False
         self._reader: Optional[Reader] = None
         self._process: Optional[int] = None
         self._resume: Optional[_token.Token] = None
@@ -75,7 +84,11 @@ class StepLoader(IterableDataset[dict[str, Any]]):
         return self
 
     def __next__(self) -> dict[str, Any]:
-        step = self._attached().next()
+        reader = self._attached()
+        if self._pinned and torch.cuda.is_initialized():
+            step = reader.next(copies_on=torch.cuda.current_stream().cuda_stream)
+        else:
+            step = reader.next()
         if step is None:
             raise StopIteration
         return self._batch(step)
@@ -118,18 +131,25 @@ class StepLoader(IterableDataset[dict[str, Any]]):
                 "num_workers=0, nothing is copied or decoded here",
                 stream=self.stream,
             )
-        options = dict(self._options)
+        options = dict(self._options, pin=self._wanted_pin(in_worker=worker is not None))
         if self._resume is not None:
             if self._session_known:
                 options["next_step"] = self._resume.next_step
             else:
                 options["token"] = self._resume.encode()
         self._reader = Reader(self.stream, **options)
+        self._pinned = self._reader.pinned
         self._process = os.getpid()
         self._session_known = True
         if "session" not in options:
             self._options["session"] = self._reader.launch.session
         return self._reader
+
+    def _wanted_pin(self, in_worker: bool) -> Pin:
+        """What a DataLoader worker makes leaves it as a copy; without a GPU there is no use."""
+        if self._pin == "auto" and (in_worker or not torch.cuda.is_available()):
+            return False
+        return self._pin
 
     @property
     def reader(self) -> Reader:
