@@ -1,8 +1,10 @@
 package io.batchweave.benchmarks;
 
+import io.batchweave.store.s3.PartSizes;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import software.amazon.awssdk.crt.auth.credentials.StaticCredentialsProvider;
@@ -24,8 +26,8 @@ import software.amazon.awssdk.crt.s3.S3MetaRequestResponseHandler;
 
 /**
  * The AWS CRT's own S3 client and nothing around it: whole objects into a file, in place, nobody
- * looks at the bytes. The ceiling of every read from S3. Same part size, connections, event loops
- * and signing as the store has by default.
+ * looks at the bytes. The ceiling of every read from S3. Same part sizes, connections, event loops
+ * and signing as the store has by default. One thread.
  */
 public final class BareGet implements AutoCloseable {
   private static final String REGION = "us-east-1";
@@ -39,7 +41,8 @@ public final class BareGet implements AutoCloseable {
   private final ClientBootstrap bootstrap;
   private final StaticCredentialsProvider credentials;
   private final AwsSigningConfig signing;
-  private final S3Client client;
+  private final PartSizes partSizes = new PartSizes(PART_SIZE_BYTES, MEMORY_LIMIT_BYTES);
+  private final Map<Long, S3Client> clients = new HashMap<>();
 
   /**
    * Opens a client.
@@ -58,15 +61,17 @@ public final class BareGet implements AutoCloseable {
             .withSecretAccessKey(bytes(environment, "AWS_SECRET_ACCESS_KEY"))
             .build();
     signing = AwsSigningConfig.getDefaultS3SigningConfig(REGION, credentials);
-    client =
-        new S3Client(
-            new S3ClientOptions()
-                .withRegion(REGION)
-                .withClientBootstrap(bootstrap)
-                .withPartSize(PART_SIZE_BYTES)
-                .withThroughputTargetGbps(THROUGHPUT_GBPS)
-                .withMemoryLimitInBytes(MEMORY_LIMIT_BYTES)
-                .withSigningConfig(signing));
+  }
+
+  private S3Client open(long partSizeBytes) {
+    return new S3Client(
+        new S3ClientOptions()
+            .withRegion(REGION)
+            .withClientBootstrap(bootstrap)
+            .withPartSize(partSizeBytes)
+            .withThroughputTargetGbps(THROUGHPUT_GBPS)
+            .withMemoryLimitInBytes(MEMORY_LIMIT_BYTES)
+            .withSigningConfig(signing));
   }
 
   private static byte[] bytes(Map<String, String> environment, String name) {
@@ -77,11 +82,13 @@ public final class BareGet implements AutoCloseable {
    * Reads a whole object and waits for it.
    *
    * @param objectPath path of the request
+   * @param lengthBytes of the object, which decides in what parts it is asked for
    * @param file exists and is long enough
    * @param position where the first byte goes
    */
-  public void get(String objectPath, Path file, long position) {
+  public void get(String objectPath, long lengthBytes, Path file, long position) {
     CompletableFuture<Integer> finished = new CompletableFuture<>();
+    S3Client client = clients.computeIfAbsent(partSizes.of(lengthBytes), this::open);
     HttpHeader[] headers = {new HttpHeader("Host", endpoint.getRawAuthority())};
     S3MetaRequestOptions options =
         new S3MetaRequestOptions()
@@ -109,8 +116,8 @@ public final class BareGet implements AutoCloseable {
 
   @Override
   public void close() {
-    client.close();
-    client.getShutdownCompleteFuture().join();
+    clients.values().forEach(S3Client::close);
+    clients.values().forEach(client -> client.getShutdownCompleteFuture().join());
     signing.close();
     credentials.close();
     bootstrap.close();

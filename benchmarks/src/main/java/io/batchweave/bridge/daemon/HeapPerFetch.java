@@ -15,17 +15,17 @@ import java.util.Arrays;
  * callbacks included, and does that depend on the size of the slices?
  *
  * <p>Ceiling: what a bare GET of the AWS CRT allocates for the same object, measured in the same
- * run. The CRT makes one Java object with its texts for each part of 8 MiB, to say how long that
- * part took; nobody can turn that off. What is ours alone, the difference of the two, is printed
- * beside the whole, which the goal is for.
+ * run. The CRT makes one Java object with its texts for each part, to say how long that part took;
+ * nobody can turn that off, so the store asks for larger ranges in larger parts. What is ours
+ * alone, the difference of the two, is printed beside the whole, which the goal is for.
  */
 public final class HeapPerFetch implements Bar {
   private static final long MIB = 1L << 20;
-  private static final long[] SIZES = {64 << 10, MIB, 64 * MIB};
-  private static final long RING_BYTES = 256 * MIB;
+  private static final long[] SIZES = {64 << 10, MIB, 64 * MIB, 256 * MIB};
+  private static final long RING_BYTES = 600 * MIB;
   private static final double GOAL_BYTES = 16 << 10;
   private static final double GOAL_RATIO = 1.5;
-  private static final int WARMUP = 200;
+  private static final int WARMUP = 4_000;
   private static final int FETCHES = 100;
   private static final int BATCH = 10;
 
@@ -39,7 +39,7 @@ public final class HeapPerFetch implements Bar {
 
   @Override
   public String question() {
-    return "bytes on the Java heap for one fetch of 64 KiB, 1 MiB and 64 MiB into the ring";
+    return "bytes on the Java heap for one fetch of 64 KiB to 256 MiB into the ring";
   }
 
   @Override
@@ -100,7 +100,11 @@ public final class HeapPerFetch implements Bar {
 
   private static void get(FetchRig rig, BareGet bare, FetchRig.Subject subject) {
     long position = rig.nextPosition(subject.checked().lengthBytes());
-    bare.get(rig.server().objectPath(subject.key()), rig.ringFile(), position + subject.offset());
+    bare.get(
+        rig.server().objectPath(subject.key()),
+        subject.lengthBytes(),
+        rig.ringFile(),
+        position + subject.offset());
   }
 
   private static void repeat(int times, Runnable fetch) {

@@ -119,7 +119,10 @@ public final class StoreToRing implements Bar {
     switch (way) {
       case BARE ->
           bare.get(
-              rig.server().objectPath(subject.key()), rig.ringFile(), position + subject.offset());
+              rig.server().objectPath(subject.key()),
+              subject.lengthBytes(),
+              rig.ringFile(),
+              position + subject.offset());
       case DAEMON -> rig.fetch(subject.checked(), position);
       case UNCHECKED -> rig.fetch(subject.unchecked(), position);
     }

@@ -6,6 +6,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -34,10 +36,10 @@ import software.amazon.awssdk.crt.s3.S3Client;
 import software.amazon.awssdk.crt.s3.S3ClientOptions;
 
 /**
- * Everything native that one store owns, opened in order and closed in the reverse one. Two clients
- * share the event loops: plain HTTP connections for requests that must be sent exactly once and for
- * small answers, and the {@link S3Client} for ranges and uploads that are split into parts. So a
- * read of the manifest never queues behind a prefetch.
+ * Everything native that one store owns, opened in order and closed in the reverse one. Two kinds
+ * of clients * share the event loops: plain HTTP connections for requests that must be sent exactly
+ * once and for small answers, and the {@link S3Client} for ranges and uploads that are split into
+ * parts, one for each size of parts. So a read of the manifest never queues behind a prefetch.
  */
 final class CrtResources implements AutoCloseable {
   private static final int CONTROL_CONNECTIONS = 64;
@@ -52,7 +54,9 @@ final class CrtResources implements AutoCloseable {
   private boolean closed;
   private final @Nullable CredentialsProvider credentials;
   private final HttpClientConnectionManager connections;
-  private final S3Client s3Client;
+  private final ClientBootstrap bootstrap;
+  private final @Nullable TlsContext tls;
+  private final Map<Long, S3Client> s3Clients = new HashMap<>();
 
   @SuppressWarnings("this-escape")
   CrtResources(S3Settings settings) {
@@ -66,12 +70,12 @@ final class CrtResources implements AutoCloseable {
           new EventLoopGroup(Math.max(2, Runtime.getRuntime().availableProcessors() / 2));
       own(loops, loops.getShutdownCompleteFuture());
       HostResolver resolver = own(new HostResolver(loops), null);
-      ClientBootstrap bootstrap = new ClientBootstrap(loops, resolver);
+      bootstrap = new ClientBootstrap(loops, resolver);
       own(bootstrap, bootstrap.getShutdownCompleteFuture());
-      TlsContext tls = "https".equals(settings.endpoint().getScheme()) ? openTls() : null;
-      credentials = settings.credentials().anonymous() ? null : openCredentials(bootstrap);
-      connections = openConnections(bootstrap, tls);
-      s3Client = openS3Client(bootstrap, tls);
+      tls = "https".equals(settings.endpoint().getScheme()) ? openTls() : null;
+      credentials = settings.credentials().anonymous() ? null : openCredentials();
+      connections = openConnections();
+      var _ = s3Client(settings.limits().partSizeBytes());
       opened = true;
     } catch (CrtRuntimeException e) {
       throw new BatchWeaveException(
@@ -133,7 +137,7 @@ final class CrtResources implements AutoCloseable {
         "the file has no certificate: caFile=" + caFile + "; it must be a PEM file");
   }
 
-  private CredentialsProvider openCredentials(ClientBootstrap bootstrap) {
+  private CredentialsProvider openCredentials() {
     S3Settings.Credentials given = settings.credentials();
     CredentialsProvider provider;
     if (!given.accessKeyId().isEmpty()) {
@@ -160,8 +164,7 @@ final class CrtResources implements AutoCloseable {
     return own(provider, provider.getShutdownCompleteFuture());
   }
 
-  private HttpClientConnectionManager openConnections(
-      ClientBootstrap bootstrap, @Nullable TlsContext tls) {
+  private HttpClientConnectionManager openConnections() {
     SocketOptions socket = own(new SocketOptions(), null);
     socket.connectTimeoutMs = settings.limits().connectTimeoutMs();
     int port = settings.endpoint().getPort();
@@ -195,13 +198,13 @@ final class CrtResources implements AutoCloseable {
     return monitoring;
   }
 
-  private S3Client openS3Client(ClientBootstrap bootstrap, @Nullable TlsContext tls) {
+  private S3Client openS3Client(long partSizeBytes) {
     S3ClientOptions options =
         new S3ClientOptions()
             .withRegion(settings.region())
             .withClientBootstrap(bootstrap)
-            .withPartSize(settings.limits().partSizeBytes())
-            .withMultipartUploadThreshold(settings.limits().partSizeBytes())
+            .withPartSize(partSizeBytes)
+            .withMultipartUploadThreshold(partSizeBytes)
             .withThroughputTargetGbps(settings.limits().throughputGbps())
             .withMemoryLimitInBytes(settings.limits().memoryLimitBytes())
             .withConnectTimeoutMs(settings.limits().connectTimeoutMs())
@@ -237,13 +240,20 @@ final class CrtResources implements AutoCloseable {
     return connections;
   }
 
-  S3Client s3Client() {
-    return s3Client;
+  /**
+   * The client for parts of a size, which is the same for all requests of a client. Those for the
+   * parts of large ranges are opened when they are first asked for.
+   */
+  synchronized S3Client s3Client(long partSizeBytes) {
+    if (closed) {
+      throw new IllegalStateException("the native resources are closed");
+    }
+    return s3Clients.computeIfAbsent(partSizeBytes, this::openS3Client);
   }
 
   /** Closes all and waits, so that no native thread of this store is left. */
   @Override
-  public void close() {
+  public synchronized void close() {
     if (closed) {
       return;
     }

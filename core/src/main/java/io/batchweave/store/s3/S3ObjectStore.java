@@ -40,6 +40,7 @@ import software.amazon.awssdk.crt.s3.S3MetaRequestOptions;
  */
 public final class S3ObjectStore implements ObjectStore {
   private final S3Settings settings;
+  private final PartSizes partSizes;
   private final S3Failures failures;
   private final CrtResources resources;
   private final SignedHttp http;
@@ -51,6 +52,8 @@ public final class S3ObjectStore implements ObjectStore {
 
   private S3ObjectStore(S3Settings settings) {
     this.settings = settings;
+    this.partSizes =
+        new PartSizes(settings.limits().partSizeBytes(), settings.limits().memoryLimitBytes());
     this.failures = new S3Failures(settings);
     this.resources = new CrtResources(settings);
     this.http = new SignedHttp(settings, failures, resources);
@@ -129,7 +132,8 @@ public final class S3ObjectStore implements ObjectStore {
   private StoreFuture<Void> multipart(String key, Payload body) {
     StoreFuture<Void> future = new StoreFuture<>();
     MultipartUpload upload = new MultipartUpload(settings, failures, key, body, future);
-    startMetaRequest(StoreOperation.PUT, key, upload.options(), future);
+    startMetaRequest(
+        StoreOperation.PUT, key, settings.limits().partSizeBytes(), upload.options(), future);
     return future;
   }
 
@@ -198,7 +202,12 @@ public final class S3ObjectStore implements ObjectStore {
           requireTarget(key, file, position, range.lengthBytes());
           StoreFuture<Long> future = new StoreFuture<>();
           RangeDownload download = new RangeDownload(settings, failures, key, range, future);
-          startMetaRequest(StoreOperation.GET_INTO, key, download.options(file, position), future);
+          startMetaRequest(
+              StoreOperation.GET_INTO,
+              key,
+              partSizes.of(range.lengthBytes()),
+              download.options(file, position),
+              future);
           return future;
         });
   }
@@ -229,10 +238,14 @@ public final class S3ObjectStore implements ObjectStore {
   }
 
   private void startMetaRequest(
-      StoreOperation operation, String key, S3MetaRequestOptions options, StoreFuture<?> future) {
+      StoreOperation operation,
+      String key,
+      long partSizeBytes,
+      S3MetaRequestOptions options,
+      StoreFuture<?> future) {
     S3MetaRequest request;
     try {
-      request = resources.s3Client().makeMetaRequest(options);
+      request = resources.s3Client(partSizeBytes).makeMetaRequest(options);
     } catch (CrtRuntimeException e) {
       future.fail(failures.ofCrt(operation, key, e.errorCode, Phase.NOT_SENT).withCause(e));
       return;

@@ -1,0 +1,53 @@
+package io.batchweave.store.s3;
+
+/**
+ * How large the parts are in which a range is asked for.
+ *
+ * <p>A range comes in five parts at most, up to the size where the client can no longer reuse its
+ * buffers: larger ranges have larger parts. The client makes Java objects for every part, which
+ * nobody can turn off; so what a fetch leaves to the collector does not depend on its size. Small
+ * ranges keep small parts, which arrive side by side.
+ *
+ * <p>Public so that benchmarks ask the bare client for the same parts.
+ */
+public final class PartSizes {
+  private static final int MOST_PARTS = 5;
+  private static final long MIB = 1L << 20;
+
+  /** The client keeps buffers in blocks of 16 parts, if a block fits into what it may take. */
+  private static final int PARTS_PER_BLOCK = 16;
+
+  /** What the client sets aside of its limit. */
+  private static final long RESERVED_BYTES = 128 * MIB;
+
+  /** Above it the client asks the system for every buffer anew, which halves its speed. */
+  private static final long LARGEST_REUSED_BYTES = 64 * MIB;
+
+  private final long smallestBytes;
+  private final long largestBytes;
+
+  /**
+   * Creates one.
+   *
+   * @param smallestBytes size of the parts of small ranges
+   * @param memoryLimitBytes what the client may take for buffers
+   */
+  public PartSizes(long smallestBytes, long memoryLimitBytes) {
+    long reused = (memoryLimitBytes - RESERVED_BYTES) / PARTS_PER_BLOCK / MIB * MIB;
+    this.smallestBytes = smallestBytes;
+    this.largestBytes = Math.max(smallestBytes, Math.min(reused, LARGEST_REUSED_BYTES));
+  }
+
+  /**
+   * Size of the parts of a range; one of a few sizes.
+   *
+   * @param rangeBytes its length
+   */
+  public long of(long rangeBytes) {
+    long part = smallestBytes;
+    while (part < largestBytes && part * MOST_PARTS < rangeBytes) {
+      part = Math.min(2 * part, largestBytes);
+    }
+    return part;
+  }
+}
