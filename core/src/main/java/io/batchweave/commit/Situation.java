@@ -48,4 +48,9 @@ record Situation(
   boolean announced() {
     return announcedAtNs != Long.MAX_VALUE;
   }
+
+  /** Whether the announcements are being read. */
+  boolean gathering() {
+    return round == NoticeBoard.Round.LISTING || round == NoticeBoard.Round.READING;
+  }
 }

@@ -4,11 +4,13 @@
  *
  * <p>Start with {@link io.batchweave.commit.CommitMachine}. It knows the log through {@link
  * io.batchweave.log.LogFollower}, decides when to act through {@link
- * io.batchweave.commit.CommitPolicy} (pure: observations in, decision and time out), reads the
- * announcements of others with {@code NoticeBoard}, keeps its own with {@code Announcer}, puts a
- * version together with {@code VersionDraft}, and is embedded by producers and by {@link
- * io.batchweave.commit.ProposalMachine}, which gets a single block decided. May depend on {@code
- * store}, {@code format} and {@code log}. No threads: one thread drives a machine.
+ * io.batchweave.commit.CommitPolicy} (pure: observations in, decision and time out; {@code
+ * LeaderPolicy} is the part of whoever wrote last, {@code FollowerPolicy} and {@code StepInTimer}
+ * that of the others, {@code Tempo} knows all durations), reads the announcements of others with
+ * {@code NoticeBoard}, keeps its own with {@code Announcer}, puts a version together with {@code
+ * VersionDraft}, and is embedded by producers and by {@link io.batchweave.commit.ProposalMachine},
+ * which gets a single block decided. May depend on {@code store}, {@code format} and {@code log}.
+ * No threads: one thread drives a machine.
  *
  * <h2>The commit loop (normative)</h2>
  *
