@@ -64,6 +64,12 @@ static inline bool bw_pages_drop(uint8_t *address, size_t length) {
     return result == 0;
 }
 
+/** The error of pages that stay: locked ones cannot be dropped, nor is the ring seen through their copies. */
+static inline bw_status bw_pages_stay(bw_error *error) {
+    return bw_fail(error, BW_ERROR_DIRTY, "cannot drop private pages of a view: madvise errno=%d%s; release again", errno,
+            errno == EINVAL ? ": memory was locked (mlock) after attaching; lock before, or use views=copy" : "");
+}
+
 /**
  * Drops every private page of [address, address + length), both multiples of the host's page size. Above
  * one eighth the whole range is dropped at once.
@@ -90,10 +96,10 @@ static inline bw_status bw_views_clean(int pagemap, uint8_t *address, size_t len
             if (dirty > pages / 8) {
                 return bw_pages_drop(address, length)
                         ? BW_OK
-                        : bw_fail(error, BW_ERROR_DIRTY, "cannot drop edited pages: madvise errno=%d", errno);
+                        : bw_pages_stay(error);
             }
             if (end > i && !bw_pages_drop(address + (first + i) * page_size, (end - i) * page_size)) {
-                return bw_fail(error, BW_ERROR_DIRTY, "cannot drop edited pages: madvise errno=%d", errno);
+                return bw_pages_stay(error);
             }
             i = end > i ? end : i + 1;
         }

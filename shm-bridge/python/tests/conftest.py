@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -118,6 +119,25 @@ def stream(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
         return made[key]
 
     return make
+
+
+@pytest.fixture(scope="module")
+def node(stream: Callable[..., str]) -> Iterator[tuple[str, pathlib.Path]]:
+    """A stream and the directory of one daemon that serves all tests of a module."""
+    from system import RING, Daemon
+
+    root = pathlib.Path(tempfile.mkdtemp(prefix="batchweave-test-", dir="/dev/shm"))
+    url = stream()
+    daemon = Daemon(root / "d", url, memory_bytes=RING, rings=2)
+    yield url, root / "d"
+    daemon.kill()
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def launch(request: pytest.FixtureRequest) -> str:
+    """A session of this test's own, which supersedes that of the test before."""
+    return re.sub("[^a-z0-9]+", "-", request.node.name)[-40:].strip("-")
 
 
 @pytest.fixture

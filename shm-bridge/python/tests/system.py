@@ -20,6 +20,7 @@ import java_tools
 WAIT_S = 30.0
 STEPS = 64
 SMALL = "1000"
+RING = 4 * 8192  # of such steps
 _F_OFD_GETLK = 36
 _RANK = pathlib.Path(__file__).with_name("rank_process.py")
 

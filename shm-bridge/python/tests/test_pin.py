@@ -7,18 +7,13 @@ GPU adds is tested where there is one, and reported as not run elsewhere.
 from __future__ import annotations
 
 import pathlib
-import re
-import shutil
 import subprocess
-import tempfile
-from typing import Iterator
 
 import abi
 import pytest
 from conftest import PACKAGE, compiler
-from system import STEPS, Daemon, RankFailed, until
+from system import RING, STEPS, RankFailed, until
 
-RING = 4 * 8192
 NEXT = "step = reader.next(); told = None if step is None else seen(step); told"
 
 
@@ -36,23 +31,6 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     )
     assert done.returncode == 0, done.stderr
     return target
-
-
-@pytest.fixture(scope="module")
-def node(stream) -> Iterator[tuple[str, pathlib.Path]]:
-    """A stream and the directory of the one daemon that serves these tests."""
-    root = pathlib.Path(tempfile.mkdtemp(prefix="batchweave-test-", dir="/dev/shm"))
-    url = stream()
-    daemon = Daemon(root / "d", url, memory_bytes=RING, rings=2)
-    yield url, root / "d"
-    daemon.kill()
-    shutil.rmtree(root, ignore_errors=True)
-
-
-@pytest.fixture
-def launch(request: pytest.FixtureRequest) -> str:
-    """A session of this test's own."""
-    return re.sub("[^a-z0-9]+", "-", request.node.name)[-40:].strip("-")
 
 
 @pytest.fixture
