@@ -43,8 +43,9 @@ public final class Daemon implements AutoCloseable {
   private Daemon(DaemonContext context) {
     this.context = context;
     try {
-      DaemonDirectory directory =
-          own(DaemonDirectory.open(context.memory(), context.directory(), context.lines()));
+      DaemonDirectory directory = own(DaemonDirectory.open(context.memory(), context.directory()));
+      FoundRings found =
+          own(directory.clear(context.rings(), context.memoryBytes(), context.lines()));
       RingFiles rings = own(new RingFiles(context.memory(), directory, context));
       for (String url : context.streams()) {
         sources.add(
@@ -56,7 +57,7 @@ public final class Daemon implements AutoCloseable {
           own(new DoorbellIdleStrategy(context.memory(), directory.path()));
       parts = own(new DaemonParts(context, directory, WINDOW_STEPS, doorbell::wake));
       sources.forEach(this::describe);
-      DaemonAgent agent = new DaemonAgent(parts, sources, rings, doorbell);
+      DaemonAgent agent = new DaemonAgent(parts, sources, rings, found, doorbell);
       AgentRunner runner =
           own(new AgentRunner(doorbell, this::onError, null, new EndingAgent(agent, ended)));
       report = new DaemonReport(parts.metrics(), agent, sources);

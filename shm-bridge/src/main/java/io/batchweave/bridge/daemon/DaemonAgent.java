@@ -5,6 +5,7 @@ import io.batchweave.bridge.handshake.Answer;
 import io.batchweave.bridge.handshake.HandshakeServer;
 import io.batchweave.bridge.handshake.Hello;
 import io.batchweave.bridge.handshake.RefusalCode;
+import io.batchweave.bridge.memory.RingAllocation;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.SessionKey;
 import io.batchweave.format.Block;
@@ -36,12 +37,14 @@ final class DaemonAgent implements Agent {
   private final List<RingAgent> rings = new ArrayList<>();
   private final Set<SessionKey> superseded = new HashSet<>();
   private final ArrayDeque<SessionKey> supersededOrder = new ArrayDeque<>();
+  private final RingAllocation spareAllocation;
   private long nextSweepNs;
 
   DaemonAgent(
       DaemonParts parts,
       List<StreamSource> sources,
       RingFiles files,
+      FoundRings found,
       DoorbellIdleStrategy doorbell) {
     this.parts = parts;
     this.sources = sources;
@@ -55,9 +58,13 @@ final class DaemonAgent implements Agent {
             context.epochClock(),
             this::onError,
             this::onHello);
+    this.spareAllocation = RingFiles.allocation(context);
+    if (found.numbers().isEmpty()) {
+      parts.directory().keepSpare(spareAllocation);
+    } // else the room is for the ranks that come back now
     this.nextSweepNs = context.nanoClock().nanoTime() + SWEEP_NS;
     for (RingFiles.DataFile file : files.files()) {
-      rings.add(new RingAgent(parts, file, handshake::answer));
+      rings.add(new RingAgent(parts, file, found.take(file.header().number()), handshake::answer));
     }
   }
 
@@ -97,6 +104,7 @@ final class DaemonAgent implements Agent {
     long now = parts.context().nanoClock().nanoTime();
     if (now - nextSweepNs >= 0) {
       nextSweepNs = now + SWEEP_NS;
+      parts.directory().keepSpare(spareAllocation);
       parts.directory().sweep(reader -> rings.stream().anyMatch(ring -> ring.knows(reader)));
     }
   }

@@ -10,6 +10,7 @@ import io.batchweave.bridge.memory.LockedMapping;
 import io.batchweave.bridge.memory.Mapping;
 import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.memory.Protection;
+import io.batchweave.bridge.memory.RingAllocation;
 import io.batchweave.bridge.memory.SharedFile;
 import io.batchweave.bridge.ring.CloseReason;
 import io.batchweave.bridge.ring.ControlDescriptor;
@@ -39,11 +40,17 @@ final class DaemonDirectory implements AutoCloseable {
   static final int FILE_MODE = 0600;
 
   private static final String DRAFT_NAME = RingAbi.DAEMON_JSON_NAME + ".new";
+  private static final String SPARE_NAME = "spare";
+
+  /** What a restart takes for a while: reader files, a control file, logs of the handshake. */
+  private static final long SPARE_BYTES = 8L << 20;
 
   private final NativeMemory memory;
   private final Path path;
   private final LockedMapping lock;
+  private final Set<Integer> heldRings = new HashSet<>();
   private Set<Id128> suspects = Set.of();
+  private boolean published;
 
   private DaemonDirectory(NativeMemory memory, Path path, LockedMapping lock) {
     this.memory = memory;
@@ -56,10 +63,9 @@ final class DaemonDirectory implements AutoCloseable {
    *
    * @param memory the system
    * @param path absolute; created with mode 0700 if absent
-   * @param lines told what was removed
    * @throws BatchWeaveException {@link Kind#CONFIG} when another daemon holds it, or it is not ours
    */
-  static DaemonDirectory open(NativeMemory memory, Path path, Consumer<String> lines) {
+  static DaemonDirectory open(NativeMemory memory, Path path) {
     try {
       Files.createDirectories(
           path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
@@ -80,15 +86,45 @@ final class DaemonDirectory implements AutoCloseable {
               + path
               + "; one daemon serves any number of streams, or choose another --dir");
     }
-    DaemonDirectory directory = new DaemonDirectory(memory, path, lock);
+    return new DaemonDirectory(memory, path, lock);
+  }
+
+  /**
+   * Finds the rings that living ranks read and removes everything else that the daemon before left,
+   * except for data files that can be used as they are.
+   *
+   * @param rings number of rings to be served
+   * @param lengthBytes of each
+   * @param lines told what was removed
+   * @throws BatchWeaveException {@link Kind#CONFIG} when ranks hold a ring of another size
+   */
+  FoundRings clear(int rings, long lengthBytes, Consumer<String> lines) {
+    FoundRings found = FoundRings.read(memory, path);
     try {
-      directory.removeLeftovers(lines);
-      return directory;
-    } catch (RuntimeException | IOException e) {
-      lock.close();
-      throw e instanceof RuntimeException unchecked
-          ? unchecked
-          : new UncheckedIOException((IOException) e);
+      heldRings.addAll(found.numbers());
+      found.require(rings, lengthBytes);
+      removeLeftovers(
+          file ->
+              found.needs(file)
+                  || file.endsWith(RingAbi.DOORBELL_NAME)
+                  || isReusable(file, rings, lengthBytes),
+          lines);
+      return found;
+    } catch (RuntimeException e) {
+      found.close();
+      throw e;
+    }
+  }
+
+  private static boolean isReusable(Path file, int rings, long lengthBytes) {
+    int ring = RingAbi.ringOfDataName(file);
+    try {
+      return ring >= 0
+          && ring < rings
+          && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
+          && Files.size(file) == lengthBytes;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
@@ -118,23 +154,25 @@ final class DaemonDirectory implements AutoCloseable {
     return path.resolve(name);
   }
 
-  private void removeLeftovers(Consumer<String> lines) throws IOException {
-    List<Path> files = new ArrayList<>();
-    try (Stream<Path> listed = Files.list(path)) {
-      listed.forEach(files::add);
-    }
+  private void removeLeftovers(Predicate<Path> stays, Consumer<String> lines) {
     long removedBytes = 0;
     int removed = 0;
-    for (Path file : files) {
-      if (!isOurs(file) || (RingAbi.readerOfName(file) != null && isLocked(file))) {
-        continue;
+    try (Stream<Path> listed = Files.list(path)) {
+      for (Path file : listed.toList()) {
+        if (!isOurs(file)
+            || stays.test(file)
+            || (RingAbi.readerOfName(file) != null && isLocked(file))) {
+          continue;
+        }
+        if (RingAbi.ringOfControlName(file) >= 0) {
+          closeGeneration(file);
+        }
+        removedBytes += lengthOf(file);
+        removed++;
+        delete(file);
       }
-      if (RingAbi.ringOfControlName(file) >= 0) {
-        closeGeneration(file);
-      }
-      removedBytes += lengthOf(file);
-      removed++;
-      delete(file);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
     if (removed > 0) {
       lines.accept(
@@ -170,6 +208,7 @@ final class DaemonDirectory implements AutoCloseable {
     String name = String.valueOf(file.getFileName());
     return name.equals(RingAbi.DAEMON_JSON_NAME)
         || name.equals(DRAFT_NAME)
+        || name.equals(SPARE_NAME)
         || name.equals(RingAbi.DOORBELL_NAME)
         || name.equals(HandshakeProtocol.AERON_DIRECTORY)
         || RingAbi.ringOfDataName(file) >= 0
@@ -251,20 +290,45 @@ final class DaemonDirectory implements AutoCloseable {
       Files.writeString(draft, json, StandardCharsets.UTF_8);
       Files.move(
           draft, target, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+      published = true;
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  /** Removes everything but the lock and the files of living ranks, and gives the lock back. */
+  /**
+   * Keeps some memory for the next daemon, which gives it back first: a restart must work although
+   * others took all that was free. Does nothing where little is free now.
+   *
+   * @param allocation makes files
+   */
+  void keepSpare(RingAllocation allocation) {
+    Path spare = path.resolve(SPARE_NAME);
+    if (memory.identity(spare) != null || memory.availableBytes(path) < 2 * SPARE_BYTES) {
+      return;
+    }
+    try {
+      allocation.create(spare, SPARE_BYTES, FILE_MODE);
+    } catch (BatchWeaveException tooLittle) {
+      return; // another time
+    }
+  }
+
+  /**
+   * Removes everything but the lock and the files of living ranks, and gives the lock back. A
+   * daemon that never served leaves the rings that ranks hold to the next one.
+   */
   @Override
   public void close() {
     try {
-      removeLeftovers(line -> {});
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      removeLeftovers(file -> !published && isHeld(file), line -> {});
     } finally {
       lock.close();
     }
+  }
+
+  private boolean isHeld(Path file) {
+    return heldRings.contains(RingAbi.ringOfControlName(file))
+        || heldRings.contains(RingAbi.ringOfDataName(file));
   }
 }

@@ -75,7 +75,19 @@ final class RingAgent implements AutoCloseable {
   private RingStatus lastStatus = RingStatus.IDLE;
   private volatile RingGauges gauges = RingGauges.NONE;
 
-  RingAgent(DaemonParts parts, RingFiles.DataFile data, BiConsumer<Hello, Answer> answers) {
+  /**
+   * Creates one.
+   *
+   * @param parts what all rings share
+   * @param data the ring's data file
+   * @param found what ranks still read of it; null when it is empty
+   * @param answers takes the answers to Hellos
+   */
+  RingAgent(
+      DaemonParts parts,
+      RingFiles.DataFile data,
+      FoundRings.@Nullable Ring found,
+      BiConsumer<Hello, Answer> answers) {
     this.parts = parts;
     this.data = data;
     this.answers = answers;
@@ -88,7 +100,10 @@ final class RingAgent implements AutoCloseable {
             DESCRIPTORS,
             context.hold(),
             context.localReadersTimeoutNs());
-    this.machine = new RingMachine(settings, 0);
+    this.machine =
+        found == null
+            ? new RingMachine(settings, 0)
+            : RingMachine.takeOver(settings, found.found());
     this.fetches = new RingFetches(parts.fetcher(), data, machine, this::execute);
     // A bound at or above the ring is no bound: what does not fit is the machine's to say.
     this.prefetchBytes =
@@ -96,9 +111,30 @@ final class RingAgent implements AutoCloseable {
             ? context.prefetchBytes()
             : Long.MAX_VALUE;
     this.readers = new RingReaders(context.memory(), parts.directory().path(), answers);
-    this.waker = context.memory().newWaiter();
+    this.waker = found == null ? context.memory().newWaiter() : found.waker();
     this.bits = new Bits(context.seed() + data.header().number());
     this.idleSinceNs = now();
+    if (found != null) {
+      adopt(found);
+    }
+  }
+
+  private void adopt(FoundRings.Ring found) {
+    found.generations().forEach(file -> generations.put(file.header().generation(), file));
+    found.readers().forEach(readers::adopt);
+    RingStatus status = machine.status("");
+    SessionKey session = machine.session();
+    parts.say(
+        "goes on with what ranks read: ring="
+            + settings.ringNumber()
+            + " session="
+            + (session == null ? "none" : session.session())
+            + " readers="
+            + found.readers().size()
+            + " steps="
+            + status.allocatedCount()
+            + " bytes="
+            + status.usedBytes());
   }
 
   private long now() {

@@ -13,7 +13,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The data files of all rings: allocated at start, mapped for as long as the daemon runs. */
+/**
+ * The data files of all rings: allocated at start or taken over from the daemon before, mapped for
+ * as long as the daemon runs.
+ */
 final class RingFiles implements AutoCloseable {
   /**
    * One ring's data.
@@ -26,15 +29,20 @@ final class RingFiles implements AutoCloseable {
 
   private final List<DataFile> files = new ArrayList<>();
 
-  /** Allocates them all, or none. */
+  /** Allocates those that are not there, all or none. */
   RingFiles(NativeMemory memory, DaemonDirectory directory, DaemonContext context) {
     try {
-      RingAllocation allocation =
-          new RingAllocation(memory, new Headroom(memory), context.reserveBytes());
+      RingAllocation allocation = allocation(context);
       for (int ring = 0; ring < context.rings(); ring++) {
         Path path = directory.file(RingAbi.dataName(ring));
-        allocation.create(path, context.memoryBytes(), DaemonDirectory.FILE_MODE);
+        boolean isThere = memory.identity(path) != null;
+        if (!isThere) {
+          allocation.create(path, context.memoryBytes(), DaemonDirectory.FILE_MODE);
+        }
         try (SharedFile file = memory.open(path, FileAccess.READ_WRITE)) {
+          if (isThere) {
+            file.allocate(0, context.memoryBytes()); // nothing new, unless somebody punched it
+          }
           GenerationHeader.RingFile header =
               new GenerationHeader.RingFile(
                   ring, context.memoryBytes(), file.identity().inode(), memory.pageSizeBytes());
@@ -46,6 +54,12 @@ final class RingFiles implements AutoCloseable {
       close();
       throw e;
     }
+  }
+
+  /** Makes files with all of their memory, within what the settings leave to others. */
+  static RingAllocation allocation(DaemonContext context) {
+    return new RingAllocation(
+        context.memory(), new Headroom(context.memory()), context.reserveBytes());
   }
 
   List<DataFile> files() {

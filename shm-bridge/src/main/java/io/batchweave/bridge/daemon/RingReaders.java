@@ -69,6 +69,12 @@ final class RingReaders implements AutoCloseable {
     return null;
   }
 
+  /** Looks after a file that was found with a ring. */
+  void adopt(ReaderFile file) {
+    files.put(file.id(), file);
+    list = List.copyOf(files.values());
+  }
+
   boolean contains(Id128 id) {
     return files.containsKey(id);
   }

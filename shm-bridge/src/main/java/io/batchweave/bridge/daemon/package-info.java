@@ -19,12 +19,12 @@
  * </pre>
  *
  * <p>Where to look: {@code Daemon} puts the parts together, {@code DaemonDirectory} holds the lock
- * and removes what nobody holds, {@code RingFiles} allocates the rings; {@code HelloCheck} says
- * what is wrong with a Hello; {@code RingAgent} carries out the commands of one ring; {@code
- * StepSource} says what a step consists of and {@code RegionPlan} where its slices lie; {@code
- * Fetcher} sends range requests and checks what arrived; {@code FailReasons} tells passing trouble
- * from damage; {@code DaemonReport} is the text of a scrape, {@code DaemonJson} that of {@code
- * daemon.json}.
+ * and removes what nobody holds, {@code FoundRings} reads what ranks still do, {@code RingFiles}
+ * allocates the rings; {@code HelloCheck} says what is wrong with a Hello; {@code RingAgent}
+ * carries out the commands of one ring; {@code StepSource} says what a step consists of and {@code
+ * RegionPlan} where its slices lie; {@code Fetcher} sends range requests and checks what arrived;
+ * {@code FailReasons} tells passing trouble from damage; {@code DaemonReport} is the text of a
+ * scrape, {@code DaemonJson} that of {@code daemon.json}.
  *
  * <p><b>Threads.</b> The agent thread owns every file, ring and counter of the handshake; nothing
  * on it waits except the idle strategy, on the doorbell. Others bring it something by a queue and
@@ -49,10 +49,19 @@
  * <p><b>What may be written</b>: nothing is published or freed while a request that may write there
  * is unfinished. Cancelled requests are waited for.
  *
- * <p><b>Start</b>: take {@code daemon.lock} (else exit: one daemon per directory), close and remove
- * the generations, rings and reader files that no lock protects, saying how many bytes that was,
- * allocate the rings, start the driver, write {@code daemon.json}. <b>End</b>: ranks are told by
- * CLOSED(SHUTDOWN), requests are waited for, everything but the lock file is removed.
+ * <p><b>Start</b>: take {@code daemon.lock} (else exit: one daemon per directory), close every
+ * generation that the daemon before left OPEN, read what living ranks hold ({@code FoundRings}),
+ * remove the rest, saying how many bytes that was, use data files of the right size as they are and
+ * allocate the others, start the driver, write {@code daemon.json}. A ring that ranks read goes on
+ * in place: its next generation opens at once, fetching begins with the first Hello, and bytes that
+ * are right are published without a request. Ranks that hold steps of a ring of another size, or
+ * beyond {@code --rings}, are named and the start is refused. 8 MiB are kept in a file {@code
+ * spare} and given back first thing by the next daemon, so that a restart works on a full file
+ * system.
+ *
+ * <p><b>End</b>: ranks are told by CLOSED(SHUTDOWN), requests are waited for, everything but the
+ * lock file is removed; what ranks have mapped stays theirs. A daemon that could not start leaves
+ * rings that ranks read to the next one.
  *
  * <p><b>{@code daemon.json}</b>, replaced by rename, one object:
  *

@@ -339,6 +339,15 @@ public final class ControlDescriptor {
     return loadPlainLong(control, descriptorOffset + REGION_LENGTH_OFFSET);
   }
 
+  /** All that says where the step of the descriptor at an offset lies. */
+  public static StepRegion regionLoadPlain(MemorySegment control, long descriptorOffset) {
+    return new StepRegion(
+        stepLoadPlain(control, descriptorOffset),
+        nextStepLoadPlain(control, descriptorOffset),
+        regionOffsetLoadPlain(control, descriptorOffset),
+        regionLengthLoadPlain(control, descriptorOffset));
+  }
+
   /** One of the KIND constants, once published. */
   public static int kindLoadPlain(MemorySegment control, long descriptorOffset) {
     return loadPlainInt(control, descriptorOffset + KIND_OFFSET);

@@ -1,5 +1,6 @@
 package io.batchweave.bridge.ring;
 
+import io.batchweave.BatchWeaveException;
 import io.batchweave.bridge.memory.FileAccess;
 import io.batchweave.bridge.memory.FutexWaiter;
 import io.batchweave.bridge.memory.Mapping;
@@ -12,6 +13,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The control file of a generation in the hands of its daemon, its only writer. Every change wakes
@@ -51,6 +55,101 @@ public final class ControlFile implements AutoCloseable {
       ControlDescriptor.writeHeader(mapping.segment(), header);
       return new ControlFile(path, header, mapping, waiter);
     }
+  }
+
+  /**
+   * Opens the file of a daemon that is gone; only who holds the daemon's lock may.
+   *
+   * @param memory the system
+   * @param path the file
+   * @param waiter of the owning thread
+   * @return null when it never was OPEN: nobody can have been told of it
+   * @throws BatchWeaveException when it is not what a daemon of this ABI writes under that name
+   */
+  public static @Nullable ControlFile adopt(NativeMemory memory, Path path, FutexWaiter waiter) {
+    try (SharedFile file = memory.open(path, FileAccess.READ_WRITE)) {
+      long length = file.lengthBytes();
+      if (length < ControlDescriptor.fileLength(RingAbi.MIN_DESCRIPTORS, 0)) {
+        return null;
+      }
+      Mapping mapping = file.map(length, Protection.READ_WRITE);
+      try {
+        ControlFile adopted = null;
+        int state = ControlDescriptor.stateLoadAcquire(mapping.segment());
+        if (ControlDescriptor.stateOf(state) != ControlDescriptor.STATE_NEW) {
+          GenerationHeader header =
+              ControlDescriptor.readHeader(path.toString(), mapping.segment());
+          ControlDescriptor.require(
+              header.generation() == RingAbi.generationOfControlName(path),
+              path.toString(),
+              "generation",
+              header.generation());
+          ControlDescriptor.require(
+              header.ring().number() == RingAbi.ringOfControlName(path),
+              path.toString(),
+              "ring number",
+              header.ring().number());
+          adopted = new ControlFile(path, header, mapping, waiter);
+        } else {
+          mapping.close();
+        }
+        return adopted;
+      } catch (RuntimeException | InternalError e) {
+        mapping.close();
+        throw e;
+      }
+    }
+  }
+
+  /** Whether steps can be taken. */
+  public boolean isOpen() {
+    return ControlDescriptor.stateOf(ControlDescriptor.stateLoadAcquire(segment()))
+        == ControlDescriptor.STATE_OPEN;
+  }
+
+  /**
+   * Where steps lie, as far as the descriptors tell: ascending and without a gap up to the latest
+   * one. A descriptor that its daemon died in ends the list, for it belongs to the next n.
+   */
+  public List<FoundRing.Slot> slots() {
+    long latest = -1;
+    int count = header.descriptorCount();
+    for (int i = 0; i < count; i++) {
+      long n = allocatedN(i);
+      latest = (n & (count - 1)) == i ? Math.max(latest, n) : latest;
+    }
+    List<FoundRing.Slot> slots = new ArrayList<>();
+    for (long n = latest; n >= 0 && n > latest - count && allocatedN(n) == n; n--) {
+      StepRegion region = ControlDescriptor.regionLoadPlain(segment(), descriptor(n));
+      if (!isPossible(region)) {
+        break;
+      }
+      slots.add(new FoundRing.Slot(n, region));
+    }
+    return slots.reversed();
+  }
+
+  /** n of a descriptor that was allocated, or -1. */
+  private long allocatedN(long slot) {
+    // SYNC POINT: slot-ready
+    long seq = ControlDescriptor.seqLoadAcquire(segment(), descriptor(slot));
+    return seq <= ControlDescriptor.SEQ_VOID ? -1 : (seq - 1) / 2;
+  }
+
+  private boolean isPossible(StepRegion region) {
+    GenerationHeader.RingFile ring = header.ring();
+    boolean isPlace =
+        region.lengthBytes() >= 0
+            && region.offset() >= 0
+            && region.offset() <= ring.lengthBytes()
+            && region.lengthBytes() <= ring.lengthBytes() - region.offset()
+            && region.offset() % ring.pageSizeBytes() == 0
+            && region.lengthBytes() % ring.pageSizeBytes() == 0;
+    boolean isOrder =
+        region.lengthBytes() == 0
+            ? region.nextStep() == region.step()
+            : region.nextStep() > region.step();
+    return isPlace && isOrder && region.step() >= header.firstStep();
   }
 
   /** What it says for its whole life. */

@@ -88,6 +88,16 @@ public final class ReaderFile implements ReaderView, AutoCloseable {
     return !cutShort && probe.isLocked();
   }
 
+  /** Which generation it says it reads; null when none yet. */
+  public @Nullable Attachment attachment() {
+    try {
+      return cutShort ? null : ReaderDescriptor.attachmentLoadAcquire(segment);
+    } catch (InternalError gone) {
+      cutShort = true;
+      return null;
+    }
+  }
+
   /** The generation that it is expected to attach to; null before {@link #expect}. */
   public @Nullable GenerationHeader generation() {
     return generation;

@@ -54,6 +54,11 @@ final class RegionRing {
     }
   }
 
+  private static final Comparator<Lease> BY_OFFSET =
+      Comparator.comparingLong(Lease::offset)
+          .thenComparing(Lease::reader)
+          .thenComparingLong(Lease::generation);
+
   private final long lengthBytes;
   private final Deque<Item> items = new ArrayDeque<>();
   private final List<Lease> outside = new ArrayList<>();
@@ -65,6 +70,28 @@ final class RegionRing {
   RegionRing(long lengthBytes) {
     this.lengthBytes = lengthBytes;
     this.windowEnd = lengthBytes;
+  }
+
+  /**
+   * One as a daemon left it.
+   *
+   * @param lengthBytes of the whole ring
+   * @param window where regions are allocated
+   * @param cursor behind the latest region
+   * @param items in the order of allocation, all within the window, disjoint
+   * @param outside leases that lie outside of the window
+   */
+  static RegionRing restore(
+      long lengthBytes, Gap window, long cursor, List<Item> items, List<Lease> outside) {
+    RegionRing ring = new RegionRing(lengthBytes);
+    ring.items.addAll(items);
+    ring.outside.addAll(outside);
+    ring.outside.sort(BY_OFFSET);
+    ring.windowStart = window.offset();
+    ring.windowEnd = window.offset() + window.lengthBytes();
+    ring.cursor = cursor;
+    ring.wrapped = !items.isEmpty() && items.getFirst().region.offset() >= cursor;
+    return ring;
   }
 
   RegionRing copy() {
@@ -190,10 +217,7 @@ final class RegionRing {
     for (Item item : items) {
       leases.addAll(item.leases);
     }
-    leases.sort(
-        Comparator.comparingLong(Lease::offset)
-            .thenComparing(Lease::reader)
-            .thenComparingLong(Lease::generation));
+    leases.sort(BY_OFFSET);
     return leases;
   }
 

@@ -73,6 +73,25 @@ final class RingGeneration {
         .add(endingN);
   }
 
+  /**
+   * What a daemon before left, closed.
+   *
+   * @param found its newest control file
+   * @param isWanted whether somebody goes on with it
+   */
+  void restore(FoundRing.Generation found, boolean isWanted) {
+    coordinates = found.coordinates();
+    firstStep = found.firstStep();
+    nextN = found.nextN();
+    nextStep = found.nextStep();
+    if (isWanted) {
+      session = found.session();
+      served = found.session();
+    } else {
+      abandon();
+    }
+  }
+
   /** n of a step, or of the first one after it; nextN when there is none with a region. */
   long nOf(long step) {
     for (Item item : ring.items()) {
@@ -128,9 +147,12 @@ final class RingGeneration {
     endingN = n;
   }
 
-  /** Whether a generation that begins at a step goes on in the same places. */
+  /**
+   * Whether a generation that begins at a step goes on in the same places: for the same slices, or
+   * fewer of them when a rank is gone, whose slices come along until it is back.
+   */
   boolean keepsPlaces(@Nullable SessionKey forSession, long first, List<Coordinate> union) {
-    if (forSession == null || !forSession.equals(session) || !union.equals(coordinates)) {
+    if (forSession == null || !forSession.equals(session) || !coordinates.containsAll(union)) {
       return false;
     }
     for (Item item : ring.items()) {

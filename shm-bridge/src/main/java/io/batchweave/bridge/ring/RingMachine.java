@@ -6,7 +6,9 @@ import io.batchweave.bridge.ring.RingGeneration.Ending;
 import io.batchweave.bridge.ring.RingMember.Stage;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -67,6 +69,9 @@ public final class RingMachine {
 
   private final List<Id128> deferredGone = new ArrayList<>();
 
+  /** Reader files not attached when the ring was taken over, and whom each replaces. */
+  private final Map<Id128, Id128> unsettled = new TreeMap<>();
+
   /**
    * Creates one whose ring is empty.
    *
@@ -83,6 +88,37 @@ public final class RingMachine {
     this.steps = new RingSteps(settings, newest, commands);
   }
 
+  private RingMachine(RingSettings settings, RingTakeover taken) {
+    this.settings = settings;
+    this.members = taken.members;
+    this.newest = taken.newest;
+    this.steps = new RingSteps(settings, newest, commands);
+    olderControls.addAll(taken.older);
+    unsettled.putAll(taken.unsettled);
+    if (!members.isEmpty()) {
+      session = newest.session;
+      phase = Phase.FORMING;
+      startDue = true;
+    }
+  }
+
+  /**
+   * Goes on where the daemon before left the ring: its ranks are expected, what they hold stays
+   * where it is, and steps from the lowest one that somebody still wants keep their places. The
+   * next generation opens at once; ranks come back to it by their Hellos.
+   *
+   * @param settings what does not change
+   * @param found the files of that daemon, at least one generation, each CLOSED, followed by a full
+   *     fence, before any reader was looked at
+   */
+  public static RingMachine takeOver(RingSettings settings, FoundRing found) {
+    RingMachine machine = new RingMachine(settings, new RingTakeover(settings, found));
+    machine.dropControls();
+    machine.freeTail();
+    machine.openIfReady();
+    return machine;
+  }
+
   private RingMachine(RingMachine other) {
     settings = other.settings;
     members = other.members.copy();
@@ -97,6 +133,7 @@ public final class RingMachine {
     endAfterClose = other.endAfterClose;
     deferredHellos.addAll(other.deferredHellos);
     deferredGone.addAll(other.deferredGone);
+    unsettled.putAll(other.unsettled);
   }
 
   /** A deep copy that shares no mutable state. */
@@ -114,6 +151,7 @@ public final class RingMachine {
     hash.add(phase.name().hashCode()).add(Objects.hashCode(session)).add(startAtNs);
     hash.add(startDue ? 1 : 0).add(endAfterClose ? 1 : 0);
     hash.add(deferredHellos.hashCode()).add(deferredGone.hashCode());
+    hash.add(unsettled.hashCode());
     return hash.add(commands.hashCode()).value();
   }
 
@@ -281,6 +319,7 @@ public final class RingMachine {
       }
       members.makeHolder(member.reader);
     }
+    dropControls();
   }
 
   /**
@@ -289,11 +328,16 @@ public final class RingMachine {
    */
   private void replacePrevious(ReaderHello hello) {
     RingMember replaced = members.find(hello.previous());
+    Id128 before = unsettled.remove(hello.previous());
+    if (replaced == null && before != null) {
+      replaced = members.find(before);
+    }
     if (replaced == null) {
       return;
     }
     members.remove(replaced);
     members.makeHolder(replaced.reader);
+    dropControls();
     if (replaced.stage == Stage.WELCOMED) {
       replaced.taken = newest.nextN; // not looked at since; a look drops what it never took
       members.addLeases(replaced, newest, ignored -> false);
@@ -374,6 +418,7 @@ public final class RingMachine {
       return;
     }
     members.remove(member);
+    dropControls();
     if (!members.isEmpty()) {
       freeTail();
       openIfReady();
@@ -535,6 +580,7 @@ public final class RingMachine {
     boolean holdsLast = last >= member.lowest && !view.isAcked(last);
     member.nextStep = newest.stepOf(holdsLast ? last : member.taken);
     member.stage = Stage.EXPECTED;
+    member.generation = newest.number;
     member.placeAt(RingMember.NO_N);
   }
 
@@ -578,7 +624,7 @@ public final class RingMachine {
               .sorted()
               .toList();
       if (newest.keepsPlaces(forSession, first, union)) {
-        open(forSession, first, union, true);
+        open(forSession, first, newest.coordinates, true);
       } else if (gapBytes(newest.ring.leasesByOffset()) >= requiredGap(members.regionBytes())) {
         open(forSession, first, union, false);
       } else {
@@ -656,7 +702,7 @@ public final class RingMachine {
 
   private void dropControls() {
     for (Long older : List.copyOf(olderControls)) {
-      if (!members.hasLeaseIn(older)) {
+      if (!members.needs(older)) {
         olderControls.remove(older);
         commands.add(new RingCommand.DropControl(older));
       }

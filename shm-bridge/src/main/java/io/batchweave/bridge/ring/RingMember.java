@@ -36,12 +36,29 @@ final class RingMember {
   /** n + 1 of the last step it took. */
   long taken;
 
+  /** The generation that its file is attached to while it is EXPECTED, else 0. */
+  long generation;
+
   RingMember(ReaderHello hello) {
     this.reader = hello.reader();
     this.coordinates = hello.coordinates();
     this.localReaders = hello.localReaders();
     this.regionBytes = hello.regionBytes();
     this.nextStep = hello.nextStep();
+  }
+
+  /**
+   * One that was attached to a generation of the daemon before, and has not come back yet. Which
+   * slices it reads is not known: all that its session's last generation had.
+   */
+  RingMember(FoundClaim claim, FoundRing.Generation last) {
+    this.reader = claim.reader().id();
+    this.coordinates = last.coordinates();
+    this.localReaders = last.localReaders();
+    this.regionBytes = 0;
+    this.nextStep = claim.nextStep();
+    this.stage = Stage.EXPECTED;
+    this.generation = claim.generation().number();
   }
 
   private RingMember(RingMember other) {
@@ -54,6 +71,7 @@ final class RingMember {
     firstN = other.firstN;
     lowest = other.lowest;
     taken = other.taken;
+    generation = other.generation;
   }
 
   RingMember copy() {
@@ -69,6 +87,6 @@ final class RingMember {
 
   void hash(StateHash hash) {
     hash.add(reader.high()).add(reader.low()).add(stage.name().hashCode()).add(nextStep);
-    hash.add(firstN).add(lowest).add(taken).add(coordinates.hashCode());
+    hash.add(firstN).add(lowest).add(taken).add(coordinates.hashCode()).add(generation);
   }
 }

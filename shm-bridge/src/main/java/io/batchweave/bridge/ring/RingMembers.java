@@ -97,7 +97,16 @@ final class RingMembers implements Iterable<RingMember> {
     return readers;
   }
 
-  boolean hasLeaseIn(long generation) {
+  /**
+   * Whether a generation's control file is still needed: for a lease, or to tell the next daemon
+   * where a rank goes on that has not come back.
+   */
+  boolean needs(long generation) {
+    for (RingMember member : members) {
+      if (member.stage == Stage.EXPECTED && member.generation == generation) {
+        return true;
+      }
+    }
     for (List<Lease> leases : holders.values()) {
       for (Lease lease : leases) {
         if (lease.generation() == generation) {

@@ -15,6 +15,9 @@
  * <tr><td>{@code RegionRing}, {@code RingGeneration}, {@code RingSteps}, {@code RingMembers}</td>
  *     <td>its parts: the space, the newest generation, its steps on their way in, who
  *     reads</td></tr>
+ * <tr><td>{@link io.batchweave.bridge.ring.FoundRing}, {@code FoundClaim}, {@code RingTakeover}</td>
+ *     <td>what a daemon left behind, what its ranks claim, the machine that goes on from
+ *     there</td></tr>
  * <tr><td>{@link io.batchweave.bridge.ring.ControlFile}, {@link
  *     io.batchweave.bridge.ring.ReaderFile}</td><td>a generation in the hands of its daemon, an
  *     attachment in its eyes</td></tr>
@@ -28,6 +31,8 @@
  *     ^                   ^                                             |
  *     |  last member gone |        onClosed(what everybody took)        | Close: coordinate, older
  *     +-------------------+-------------------- CLOSING &lt;---------------+ step, session, retry, end
+ *                         |
+ *      takeOver(files of the daemon before)
  * </pre>
  *
  * <p>Members are PENDING (said Hello), WELCOMED (take and ack) or EXPECTED (attached to a closed

@@ -84,9 +84,14 @@ abstract class DaemonFixture {
 
   /** A rank as users have it. */
   RankClient client(Hello.RankShape shape, long nextStep) {
+    return client(directory, shape, nextStep);
+  }
+
+  /** The same at a directory of the test's own. */
+  RankClient client(Path at, Hello.RankShape shape, long nextStep) {
     return RankClient.open(
         new RankContext()
-            .directory(directory)
+            .directory(at)
             .identity(
                 new RankIdentity(
                     url(),
@@ -98,7 +103,7 @@ abstract class DaemonFixture {
                     shape.localReaders(),
                     shape.dp()))
             .nextStep(nextStep)
-            .attacher(new AeronAttacher(directory, CLOCK, Bytes.EMPTY, Block.Takeover.SUPERSEDE)),
+            .attacher(new AeronAttacher(at, CLOCK, Bytes.EMPTY, Block.Takeover.SUPERSEDE)),
         SOON_NS);
   }
 

@@ -45,7 +45,7 @@ class DaemonProcessTest extends DaemonFixture {
 
   private static String firstLine(BufferedReader out) throws IOException {
     String line = out.readLine();
-    while (line != null && line.startsWith("removed what")) {
+    while (line != null && (line.startsWith("removed what") || line.startsWith("goes on"))) {
       line = out.readLine();
     }
     return String.valueOf(line);

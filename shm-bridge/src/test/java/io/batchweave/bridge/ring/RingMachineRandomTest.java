@@ -22,16 +22,19 @@ class RingMachineRandomTest {
   void shouldServeEveryRankWhateverHappens() {
     long takes = 0;
     long closes = 0;
+    long takeovers = 0;
     for (int seed = 1; seed <= RUNS; seed++) {
       try {
         RingWorld world = run(seed);
         takes += world.takes;
         closes += world.closes;
+        takeovers += world.takeovers;
       } catch (AssertionError | RuntimeException e) {
         throw new AssertionError("seed=" + seed + ": " + e.getMessage(), e);
       }
     }
     assertTrue(takes > RUNS * 10L, "too few steps were taken to mean anything: " + takes);
+    assertTrue(takeovers > RUNS, "too few daemons died: " + takeovers);
     assertTrue(closes > RUNS, "too few generations were closed: " + closes);
   }
 
@@ -42,6 +45,10 @@ class RingMachineRandomTest {
       world.nowNs += world.below(60);
       act(world, true);
     }
+    if (world.down) {
+      world.startDaemon();
+    }
+    world.dieAfter(Long.MAX_VALUE);
     // From here on nobody dies any more, and everybody gets to the end.
     for (Rank rank : world.ranks) {
       if (!rank.alive && !rank.finished) {
@@ -80,7 +87,7 @@ class RingMachineRandomTest {
 
   private static void act(RingWorld world, boolean chaos) {
     Rank rank = world.ranks.get((int) world.below(world.ranks.size()));
-    switch ((int) world.below(chaos ? 35 : 30)) {
+    switch ((int) world.below(chaos ? 37 : 30)) {
       case 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 -> world.step(rank);
       case 13, 14, 15, 16 -> world.offer();
       case 17, 18, 19, 20, 21, 22 -> world.fetchMore(world.below(3) != 0);
@@ -109,6 +116,19 @@ class RingMachineRandomTest {
       case 33 -> {
         if (world.below(4) == 0) {
           world.attachAnew(rank);
+        }
+      }
+      case 34 -> {
+        if (world.down) {
+          world.startDaemon();
+        } else if (world.below(8) == 0) {
+          world.dieAfter(world.below(12));
+        }
+      }
+      case 35 -> {
+        if (world.down) {
+          world.startDaemon();
+          world.dieAfter(world.below(3) == 0 ? world.below(6) : Long.MAX_VALUE);
         }
       }
       default -> world.step(rank);

@@ -40,6 +40,31 @@ final class RingWorld {
     Control(RingCommand.Create create) {
       this.create = create;
     }
+
+    void close(CloseReason why) {
+      if (state == ControlDescriptor.STATE_OPEN) {
+        state = ControlDescriptor.STATE_CLOSED;
+        reason = why;
+      }
+    }
+
+    FoundRing.Generation found(int descriptorCount) {
+      List<FoundRing.Slot> found = new ArrayList<>();
+      long latest = slots.values().stream().mapToLong(n -> n).max().orElse(-1);
+      for (long n = latest; n >= 0; n--) {
+        if (!Objects.equals(slots.get((int) (n % descriptorCount)), n)) {
+          break;
+        }
+        found.add(new FoundRing.Slot(n, there(regions.get(n))));
+      }
+      return new FoundRing.Generation(
+          create.generation(),
+          create.session(),
+          create.coordinates(),
+          create.localReaders(),
+          create.firstStep(),
+          found.reversed());
+    }
   }
 
   /** A reader file; what the daemon sees of it is {@link ReaderView}. */
@@ -51,12 +76,14 @@ final class RingWorld {
     long attachedTo;
     long firstN;
     long taken;
+    final Id128 previous;
     final Set<Long> acked = new HashSet<>();
     final Map<Long, StepRegion> held = new TreeMap<>();
 
     File(Id128 id, Rank rank) {
       this.id = id;
       this.rank = rank;
+      this.previous = rank.previous;
     }
 
     @Override
@@ -114,6 +141,13 @@ final class RingWorld {
   int sessions = 1;
   int takes;
   int closes;
+  int takeovers;
+
+  /** Whether no daemon runs. */
+  boolean down;
+
+  /** Commands that the daemon still carries out before it is killed. */
+  private long commandsLeft = Long.MAX_VALUE;
 
   RingWorld(Shape shape, long seed) {
     this.shape = shape;
@@ -157,7 +191,84 @@ final class RingWorld {
   // ---- the daemon
 
   void drain() {
-    machine.drain(this::carryOut);
+    machine.drain(this::carryOutIfAlive);
+  }
+
+  private void carryOutIfAlive(RingCommand command) {
+    if (!down && commandsLeft-- <= 0) {
+      die();
+      if (command instanceof RingCommand.Allocate allocate) {
+        newest().slots.remove((int) (allocate.n() % settings.descriptorCount())); // in the middle
+      }
+    }
+    if (!down) {
+      carryOut(command);
+    }
+  }
+
+  /** The daemon is to be killed once it has carried out so many more commands. */
+  void dieAfter(long commands) {
+    commandsLeft = commands;
+    if (commands == 0 && !down) {
+      die();
+    }
+  }
+
+  /** With the daemon go its requests; what they wrote last is there. */
+  private void die() {
+    down = true;
+    for (Fetching fetching : fetches.values()) {
+      StepRegion region = fetching.fetch().region();
+      if (below(2) == 0 && !isThere(fetching)) {
+        memory[(int) (region.offset() / PAGE + below(region.lengthBytes() / PAGE))] =
+            fetching.tag();
+      }
+    }
+    fetches.clear();
+  }
+
+  /** The next daemon finds what this one left. */
+  void startDaemon() {
+    down = false;
+    commandsLeft = Long.MAX_VALUE;
+    takeovers++;
+    controls.values().removeIf(control -> control.state == ControlDescriptor.STATE_NEW);
+    List<FoundRing.Generation> generations = new ArrayList<>();
+    for (Control control : controls.values()) {
+      if (!control.dropped) {
+        control.close(CloseReason.DAEMON_RESTART);
+        generations.add(control.found(settings.descriptorCount()));
+      }
+    }
+    List<FoundRing.Reader> readers = new ArrayList<>();
+    boolean isRead = false;
+    for (File file : files.values()) {
+      Control read = controls.get(file.attachedTo);
+      boolean found = read != null && !read.dropped;
+      if (file.locked && (found || file.attachedTo == 0)) {
+        isRead |= found;
+        file.expected = file.attachedTo;
+        readers.add(
+            new FoundRing.Reader(
+                file.id,
+                file.previous,
+                new Coordinate(file.rank.index, 0),
+                file.attachedTo,
+                file.firstN,
+                file));
+      }
+    }
+    if (isRead) {
+      machine = RingMachine.takeOver(settings, new FoundRing(generations, readers));
+    } else {
+      for (Control control : controls.values()) {
+        control.dropped = true;
+      }
+      // Names may be used again; here they tell files apart.
+      long last = controls.keySet().stream().mapToLong(number -> number).max().orElse(0);
+      machine = new RingMachine(settings, last);
+    }
+    drain();
   }
 
   private Control newest() {
@@ -182,9 +293,7 @@ final class RingWorld {
         control.kinds.put(publish.n(), publish.kind());
       }
       case RingCommand.Close close -> {
-        Control control = there(controls.get(close.generation()));
-        control.state = ControlDescriptor.STATE_CLOSED;
-        control.reason = close.reason();
+        there(controls.get(close.generation())).close(close.reason());
         closes++;
         machine.onClosed(reader -> there(files.get(reader)), nowNs);
       }
@@ -279,7 +388,7 @@ final class RingWorld {
 
   void offer() {
     long step = machine.wantedStep();
-    if (step < 0) {
+    if (down || step < 0) {
       return;
     }
     if (step >= shape.endStep()) {
@@ -301,11 +410,7 @@ final class RingWorld {
     StepRegion region = chosen.fetch().region();
     int from = (int) (region.offset() / PAGE);
     int pages = (int) (region.lengthBytes() / PAGE);
-    boolean there = true;
-    for (int i = 0; i < pages; i++) {
-      there &= memory[from + i] == chosen.tag();
-    }
-    boolean verify = chosen.fetch().mode() == FetchMode.VERIFY_FIRST && there;
+    boolean verify = chosen.fetch().mode() == FetchMode.VERIFY_FIRST && isThere(chosen);
     if (!verify) {
       checkNobodyHolds(region);
       memory[from + (int) below(pages)] = chosen.tag(); // a late part, cancelled or not
@@ -326,10 +431,22 @@ final class RingWorld {
     drain();
   }
 
+  private boolean isThere(Fetching fetching) {
+    StepRegion region = fetching.fetch().region();
+    boolean there = true;
+    for (long page = 0; page < region.lengthBytes() / PAGE; page++) {
+      there &= memory[(int) (region.offset() / PAGE + page)] == fetching.tag();
+    }
+    return there;
+  }
+
   void look(boolean everybody) {
+    if (down) {
+      return;
+    }
     List<Id128> readers = machine.readers();
     for (Id128 reader : readers) {
-      if (everybody || below(2) == 0) {
+      if (!down && (everybody || below(2) == 0)) {
         File file = there(files.get(reader));
         if (file.locked) {
           machine.onReader(reader, file);
@@ -351,6 +468,9 @@ final class RingWorld {
       file = new File(new Id128(1, nextId++), rank);
       files.put(file.id, file);
       rank.file = file;
+    }
+    if (down) {
+      return; // its attempts go unanswered
     }
     rank.said = true;
     Set<Coordinate> union = new HashSet<>(machine.coordinates());
