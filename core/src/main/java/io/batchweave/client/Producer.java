@@ -13,6 +13,7 @@ import io.batchweave.produce.ProducerMachine.Phase;
 import io.batchweave.produce.Tgb;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +32,8 @@ public final class Producer implements AutoCloseable {
 
   // Guarded by the signal.
   private final Deque<Long> pendingLengths = new ArrayDeque<>();
+  private final Deque<Added> added = new ArrayDeque<>();
+  private boolean handingOver;
   private long pendingBytes;
   private long nextSeq;
   private long committedSeq;
@@ -40,6 +43,8 @@ public final class Producer implements AutoCloseable {
   private boolean failureReported;
   private String trouble = "none";
   private @Nullable BatchWeaveException failure;
+
+  private record Added(Tgb tgb, Bytes sourceState) {}
 
   private Producer(ProducerContext context) {
     this.context = context;
@@ -106,15 +111,17 @@ public final class Producer implements AutoCloseable {
   private final class Events implements DrivenMachine.Observer {
     @Override
     public void afterEvent() {
+      int count = 0;
       for (Committed batch = machine.nextCommitted();
           batch != null;
           batch = machine.nextCommitted()) {
         context.commitListener().onCommitted(batch.seq(), batch.step());
-        long seq = batch.seq();
-        signal.update(() -> committed(seq));
+        count++;
       }
+      int committed = count;
       String newTrouble = machine.trouble();
       signal.update(() -> {
+        committed(committed);
         trouble = newTrouble == null ? "none" : newTrouble;
         failure = machine.failure();
         if (!live && machine.phase() == Phase.LIVE) {
@@ -143,10 +150,14 @@ public final class Producer implements AutoCloseable {
     }
   }
 
-  private void committed(long seq) {
-    committedSeq = seq + 1;
-    pendingBytes -= pendingLengths.removeFirst();
-    lastProgressNs = context.nanoClock().nanoTime();
+  private void committed(int count) {
+    if (count > 0) {
+      committedSeq += count;
+      lastProgressNs = context.nanoClock().nanoTime();
+    }
+    for (int i = 0; i < count; i++) {
+      pendingBytes -= pendingLengths.removeFirst();
+    }
   }
 
   /** The stream. */
@@ -246,15 +257,29 @@ public final class Producer implements AutoCloseable {
     if (pendingLengths.isEmpty()) {
       lastProgressNs = context.nanoClock().nanoTime();
     }
-    agent.execute(() -> {
-      if (machine.phase() == Phase.LIVE) {
-        machine.add(tgb, sourceState);
-        driven.poke();
-      }
-    });
+    if (!handingOver) {
+      agent.execute(this::handOver);
+      handingOver = true;
+    }
+    added.addLast(new Added(tgb, sourceState));
     pendingLengths.addLast(lengthBytes);
     pendingBytes += lengthBytes;
     return nextSeq++;
+  }
+
+  /** Gives the machine all that was added since; on the agent's thread. */
+  private void handOver() {
+    List<Added> batches =
+        signal.under(() -> {
+          List<Added> all = List.copyOf(added);
+          added.clear();
+          handingOver = false;
+          return all;
+        });
+    if (machine.phase() == Phase.LIVE) {
+      batches.forEach(batch -> machine.add(batch.tgb(), batch.sourceState()));
+      driven.poke();
+    }
   }
 
   private boolean hasRoomFor(long lengthBytes) {

@@ -18,7 +18,7 @@ public final class ProducerContext {
   private NanoClock nanoClock = SystemNanoClock.INSTANCE;
   private long seed = new SecureRandom().nextLong();
   private long maxPendingBytes = 256L << 20;
-  private int maxPendingBatches = 256;
+  private int maxPendingBatches = 16_384;
   private int maxUploads = 8;
   private long openTimeoutNs = TimeUnit.SECONDS.toNanos(60);
   private long closeTimeoutNs = TimeUnit.SECONDS.toNanos(60);

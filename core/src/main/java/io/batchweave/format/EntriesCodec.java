@@ -20,6 +20,16 @@ final class EntriesCodec {
 
   private EntriesCodec() {}
 
+  /** Length of an entry; its slices are recorded up to a number. */
+  static int entryLength(int slices) {
+    return TGB_BYTES + 6 + (slices > Limits.INLINE_SLICES ? 0 : slices * SLICE_BYTES);
+  }
+
+  /** Length of what says which object entries lie in. */
+  static int objectLength(String producer) {
+    return OBJECT_BYTES + WireBounds.afterName(0, producer);
+  }
+
   static byte[] encode(List<TgbEntry> entries) {
     Map<DataObject, Integer> objects = new LinkedHashMap<>();
     for (TgbEntry entry : entries) {

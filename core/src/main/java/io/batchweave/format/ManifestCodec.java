@@ -122,6 +122,24 @@ public final class ManifestCodec {
   }
 
   /**
+   * What one more TGB of an object that a block already names adds to the block.
+   *
+   * @param slices of the TGB
+   */
+  public static int entryLength(int slices) {
+    return EntriesCodec.entryLength(slices);
+  }
+
+  /**
+   * What one more object adds to a block.
+   *
+   * @param producer whose object
+   */
+  public static int objectLength(String producer) {
+    return EntriesCodec.objectLength(producer);
+  }
+
+  /**
    * Whether the object was trimmed: an empty object still holds its number, for ever.
    *
    * @param bytes the whole object

@@ -6,6 +6,7 @@ import io.batchweave.Bytes;
 import io.batchweave.format.Block;
 import io.batchweave.format.DataObject;
 import io.batchweave.format.Limits;
+import io.batchweave.format.ManifestCodec;
 import io.batchweave.format.ObjectNames;
 import io.batchweave.format.SourceState;
 import io.batchweave.format.TgbEntry;
@@ -16,6 +17,7 @@ import io.batchweave.store.Payload;
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -24,9 +26,9 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The batches between {@code add} and the fold: uploads them in parallel, packs those whose
- * predecessors are all uploaded into blocks, in seq order. A block that was written stays as it is:
- * its seqs are never offered again with other bytes.
+ * The batches between {@code add} and the fold: packs them into objects, uploads those in parallel,
+ * gathers what is uploaded with all its predecessors into blocks, in seq order. A block that was
+ * written stays as it is: its seqs are never offered again with other bytes.
  */
 final class BatchQueue {
   /** Refusals of one upload (credentials, settings, space) after which the producer gives up. */
@@ -35,7 +37,7 @@ final class BatchQueue {
   private final String producer;
   private final int maxUploads;
   private final Bits bits;
-  private final ArrayList<Batch> pending;
+  private final ArrayDeque<Pack> packs;
   private final ArrayList<FormedBlock> blocks;
   private int epoch;
   private long nextSeq;
@@ -47,7 +49,7 @@ final class BatchQueue {
     this.producer = producer;
     this.maxUploads = maxUploads;
     this.bits = bits;
-    this.pending = new ArrayList<>();
+    this.packs = new ArrayDeque<>();
     this.blocks = new ArrayList<>();
   }
 
@@ -55,7 +57,7 @@ final class BatchQueue {
     this.producer = other.producer;
     this.maxUploads = other.maxUploads;
     this.bits = other.bits.copy();
-    this.pending = new ArrayList<>(other.pending.stream().map(Batch::new).toList());
+    this.packs = new ArrayDeque<>(other.packs.stream().map(Pack::new).toList());
     this.blocks = new ArrayList<>(other.blocks.stream().map(FormedBlock::new).toList());
     this.epoch = other.epoch;
     this.nextSeq = other.nextSeq;
@@ -75,7 +77,7 @@ final class BatchQueue {
   }
 
   boolean isEmpty() {
-    return pending.isEmpty();
+    return packs.isEmpty();
   }
 
   @Nullable String trouble() {
@@ -87,33 +89,33 @@ final class BatchQueue {
   }
 
   long add(Tgb tgb, Bytes sourceState) {
-    long seq = nextSeq++;
-    pending.add(new Batch(object(seq, seq), tgb, sourceState));
-    return seq;
-  }
-
-  private DataObject object(long firstSeq, long lastSeq) {
-    return new DataObject(producer, epoch, firstSeq, lastSeq, bits.nextLong());
+    Batch batch = new Batch(nextSeq++, tgb, sourceState);
+    Pack newest = packs.peekLast();
+    if (newest == null || !newest.join(batch)) {
+      packs.addLast(new Pack(batch, ManifestCodec.objectLength(producer)));
+    }
+    return batch.seq;
   }
 
   /** The bytes behind an upload's handle. */
   Payload payload(long handle) {
     long seq = handle / 2;
-    int index = pending.isEmpty() ? -1 : (int) (seq - pending.getFirst().seq);
-    if (index < 0 || index >= pending.size()) {
-      throw new IllegalArgumentException("no such upload: handle=" + handle + " seq=" + seq);
+    for (Pack pack : packs) {
+      if (handle % 2 == 0 && pack.firstSeq() == seq) {
+        return pack.payload();
+      }
+      if (handle % 2 != 0 && pack.last().seq == seq) {
+        return Payload.of(pack.last().sourceState);
+      }
     }
-    Batch batch = pending.get(index);
-    return handle % 2 == 0 ? batch.tgb.payload() : Payload.of(batch.sourceState);
+    throw new IllegalArgumentException("no such upload: handle=" + handle + " seq=" + seq);
   }
 
-  /** Forgets batches and blocks that the fold has accepted. */
+  /** Forgets batches and blocks that the fold has accepted; blocks are whole packs. */
   void committedThrough(long lastSeq) {
-    int count = 0;
-    while (count < pending.size() && pending.get(count).seq <= lastSeq) {
-      count++;
+    while (!packs.isEmpty() && packs.getFirst().last().seq <= lastSeq) {
+      packs.removeFirst();
     }
-    pending.subList(0, count).clear();
     dirty |= blocks.removeIf(block -> block.lastSeq <= lastSeq);
   }
 
@@ -128,22 +130,31 @@ final class BatchQueue {
     }
   }
 
-  /** Sends the uploads that are due, the oldest first. */
+  /** Sends the uploads that are due, the oldest first, and binds what goes now. */
   void upload(long nowNs, Requests requests, Iterator<Long> ids) {
-    int inFlight = 0;
     for (FormedBlock formed : blocks) {
       if (formed.stateUpload != null && formed.stateUpload.dueAtNs() <= nowNs) {
         send(formed.stateUpload, requests, ids);
       }
     }
-    for (Batch batch : pending) {
+    int inFlight = 0;
+    int unripe = 0;
+    for (Pack pack : packs) {
       if (inFlight == maxUploads) {
         return;
       }
-      if (batch.upload.dueAtNs() <= nowNs) {
-        send(batch.upload, requests, ids);
+      Upload upload = pack.upload();
+      if (upload == null) {
+        if (!pack.goes(unripe)) {
+          return;
+        }
+        upload = pack.bind(producer, epoch, bits.nextLong());
       }
-      inFlight += batch.upload.inFlight() ? 1 : 0;
+      if (upload.dueAtNs() <= nowNs) {
+        send(upload, requests, ids);
+      }
+      inFlight += pack.inFlight() ? 1 : 0;
+      unripe += pack.unfinishedUnripe() ? 1 : 0;
     }
   }
 
@@ -153,7 +164,10 @@ final class BatchQueue {
     requests.send(id, new StoreRequest.Upload(upload.key, upload.handle, upload.lengthBytes));
   }
 
-  /** When {@link #upload} has something to send again. */
+  /**
+   * When {@link #upload} has something to send again. What gathers waits for no time: it is looked
+   * at after every event.
+   */
   long wakeAtNs() {
     long wakeAtNs = Long.MAX_VALUE;
     for (FormedBlock formed : blocks) {
@@ -161,10 +175,11 @@ final class BatchQueue {
         wakeAtNs = Math.min(wakeAtNs, formed.stateUpload.dueAtNs());
       }
     }
-    long inFlight = pending.stream().filter(batch -> batch.upload.inFlight()).count();
-    for (Batch batch : pending) {
-      if (batch.upload.inFlight() || inFlight < maxUploads) {
-        wakeAtNs = Math.min(wakeAtNs, batch.upload.dueAtNs());
+    long inFlight = packs.stream().filter(Pack::inFlight).count();
+    for (Pack pack : packs) {
+      Upload upload = pack.upload();
+      if (upload != null && inFlight < maxUploads) {
+        wakeAtNs = Math.min(wakeAtNs, upload.dueAtNs());
       }
     }
     return wakeAtNs;
@@ -176,7 +191,12 @@ final class BatchQueue {
         action.accept(formed.stateUpload);
       }
     }
-    pending.forEach(batch -> action.accept(batch.upload));
+    for (Pack pack : packs) {
+      Upload upload = pack.upload();
+      if (upload != null) {
+        action.accept(upload);
+      }
+    }
   }
 
   /** Takes the answer to an upload. */
@@ -230,27 +250,30 @@ final class BatchQueue {
   private void form() {
     blocks.removeIf(formed -> !formed.frozen);
     long fromSeq = blocks.isEmpty() ? Long.MIN_VALUE : blocks.getLast().lastSeq + 1;
-    List<Batch> members = new ArrayList<>();
-    int blockBytes = 0;
-    for (Batch batch : pending) {
-      if (batch.seq < fromSeq) {
+    List<Pack> members = new ArrayList<>();
+    int entriesBytes = 0;
+    int count = 0;
+    for (Pack pack : packs) {
+      if (pack.firstSeq() < fromSeq) {
         continue;
       }
-      if (!batch.upload.done()) {
+      if (!pack.done()) {
         break;
       }
       boolean full =
-          blockBytes + batch.blockBytes > Limits.BLOCK_BYTES - 2 * Limits.INLINE_SOURCE_STATE_BYTES
-              || members.size() == Limits.BLOCK_ENTRIES;
+          entriesBytes + pack.entriesBytes() > PackPolicy.ENTRIES_BYTES
+              || count + pack.count() > Limits.BLOCK_ENTRIES;
       if (full && !members.isEmpty()) {
         if (!close(members)) {
           return;
         }
         members.clear();
-        blockBytes = 0;
+        entriesBytes = 0;
+        count = 0;
       }
-      members.add(batch);
-      blockBytes += batch.blockBytes;
+      members.add(pack);
+      entriesBytes += pack.entriesBytes();
+      count += pack.count();
     }
     if (!members.isEmpty()) {
       close(members);
@@ -261,8 +284,9 @@ final class BatchQueue {
    * Makes a block; false if it has to wait: one block at a time prepares a state object, so that
    * batches gather behind it instead of uploading a state each.
    */
-  private boolean close(List<Batch> members) {
-    Batch last = members.getLast();
+  private boolean close(List<Pack> members) {
+    long firstSeq = members.getFirst().firstSeq();
+    Batch last = members.getLast().last();
     SourceState state = new SourceState.Inline(last.sourceState);
     Upload stateUpload = null;
     if (last.stateIsExternal()) {
@@ -271,16 +295,16 @@ final class BatchQueue {
           return false;
         }
       }
-      DataObject object = object(members.getFirst().seq, last.seq);
+      DataObject object = new DataObject(producer, epoch, firstSeq, last.seq, bits.nextLong());
       CRC32C crc = new CRC32C();
       crc.update(last.sourceState.asByteBuffer());
       state = new SourceState.External(object, last.sourceState.length(), (int) crc.getValue());
       stateUpload =
           new Upload(ObjectNames.state(object), 2 * last.seq + 1, last.sourceState.length());
     }
-    List<TgbEntry> entries = members.stream().map(batch -> batch.entry).toList();
-    Block.Produce block =
-        new Block.Produce(producer, epoch, members.getFirst().seq, entries, state);
+    List<TgbEntry> entries = new ArrayList<>();
+    members.forEach(pack -> entries.addAll(pack.entries()));
+    Block.Produce block = new Block.Produce(producer, epoch, firstSeq, entries, state);
     blocks.add(new FormedBlock(block, stateUpload));
     return true;
   }
@@ -292,7 +316,7 @@ final class BatchQueue {
         epoch,
         nextSeq,
         dirty,
-        pending.stream().map(Batch::fingerprint).toList(),
+        packs.stream().map(Pack::fingerprint).toList(),
         blocks.stream().map(FormedBlock::fingerprint).toList(),
         failure == null);
   }

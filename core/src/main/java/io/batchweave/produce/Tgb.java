@@ -54,12 +54,23 @@ public final class Tgb {
   }
 
   /**
-   * The manifest entry of this TGB, placed at the start of a data object.
+   * The manifest entry of this TGB, alone in a data object.
    *
    * @param object the data object
    * @param seq the TGB's seq
    */
   public TgbEntry entry(DataObject object, long seq) {
-    return TgbLayout.entry(object, seq, 0, slices, tail);
+    return entry(object, seq, 0);
+  }
+
+  /**
+   * The manifest entry of this TGB, one of several in a data object.
+   *
+   * @param object the data object
+   * @param seq the TGB's seq
+   * @param offset its first byte in the object, a multiple of {@link TgbLayout#ALIGNMENT}
+   */
+  public TgbEntry entry(DataObject object, long seq, long offset) {
+    return TgbLayout.entry(object, seq, offset, slices, tail);
   }
 }

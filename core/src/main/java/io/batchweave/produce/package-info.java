@@ -27,12 +27,20 @@
  *       is in the block; larger, it is an object of its own, uploaded before its block is offered.
  *       Only the state after the last batch of a block is kept: one block at a time prepares a
  *       state object, and batches gather behind it.
+ *   <li><b>Objects</b>: consecutive batches share a data object, back to back, up to {@value
+ *       io.batchweave.produce.PackPolicy#FULL_BYTES} bytes and as many entries as one block holds.
+ *       No clock takes part: what is there goes as soon as an upload is free, unless {@value
+ *       io.batchweave.produce.PackPolicy#MAX_UNRIPE} objects that were still small when they were
+ *       sent are on their way; then it gathers until one of them is there, or it has {@value
+ *       io.batchweave.produce.PackPolicy#RIPE_BYTES} bytes, or nothing can join any more. So a lone
+ *       batch and a big one never wait, and the number of requests is bounded by the latency of the
+ *       store, not by the number of batches.
  *   <li><b>Upload</b>: data objects go up in parallel under unique names, again and again until
- *       they are there; an upload is never conditional. A seq is bound to its object when it is
- *       added.
- *   <li><b>Blocks</b> hold contiguous seqs whose objects are all there, in seq order. A block that
- *       was written, or names a state object, is frozen: what is offered again is the same block,
- *       or one that begins later.
+ *       they are there; an upload is never conditional. A seq is bound to its object when that is
+ *       first sent: whatever comes later never joins it.
+ *   <li><b>Blocks</b> hold whole objects of contiguous seqs that are all there, in seq order, and
+ *       of the source states only that after their last batch. A block that was written, or names a
+ *       state object, is frozen: what is offered again is the same block, or one that begins later.
  *   <li><b>Acknowledged</b> is a batch that the fold accepted, and nothing else. An incarnation
  *       that was fenced, or sees the stream sealed, reports which seqs it did not see in the log;
  *       it deletes nothing.

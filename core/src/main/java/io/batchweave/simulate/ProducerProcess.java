@@ -5,9 +5,13 @@ import io.batchweave.log.FollowPolicy;
 import io.batchweave.produce.ProducerMachine;
 import io.batchweave.produce.ProducerMachine.Phase;
 
-/** A process that produces: takes its producer over, then makes batches from the source. */
+/**
+ * A process that produces: takes its producer over, then makes batches from the source, one after
+ * another or, every third process, several at a time that share objects.
+ */
 final class ProducerProcess implements Participant {
   private static final int MAX_PENDING = 4;
+  private static final int MAX_BURST = 6;
   private static final long MIN_GAP_NS = 1_000_000;
   private static final long MAX_WAIT_NS = 2_000_000_000;
 
@@ -17,6 +21,7 @@ final class ProducerProcess implements Participant {
   private final long target;
   private final long seed;
   private final long gapNs;
+  private final int burst;
   private final long openedAt;
   private final ProducerMachine machine;
   private final ModelStore.Client client;
@@ -42,6 +47,8 @@ final class ProducerProcess implements Participant {
     Bits bits = new Bits(seed);
     this.gapNs = MIN_GAP_NS + bits.nextBelow(400_000_000);
     this.waitNs = gapNs;
+    Bits shape = new Bits(seed + 1);
+    this.burst = shape.nextBelow(3) == 0 ? 2 + (int) shape.nextBelow(MAX_BURST - 1) : 1;
     this.openedAt = world.positionInLog(producer);
     this.machine = new ProducerMachine(producer, 2, FollowPolicy.DEFAULT, bits);
     this.client = world.attach(name, machine);
@@ -109,15 +116,22 @@ final class ProducerProcess implements Participant {
       begin();
       if (position < target && machine.nextSeq() - machine.committedSeq() < MAX_PENDING) {
         waitNs = gapNs;
-        position++;
-        long seq = machine.add(Source.batch(producer, position), Source.stateAfter(position));
-        world.chronicle().note(name, () -> "adds batch " + position + " as seq " + seq);
+        for (int i = 0; i < burst && position < target; i++) {
+          add();
+        }
         client.touch();
       }
     }
     if (!done()) {
       world.store().after(waitNs, this::feed);
     }
+  }
+
+  private void add() {
+    position++;
+    long batch = position;
+    long seq = machine.add(Source.batch(producer, batch), Source.stateAfter(batch));
+    world.chronicle().note(name, () -> "adds batch " + batch + " as seq " + seq);
   }
 
   private void begin() {

@@ -43,7 +43,7 @@ final class ProducerMain {
                 new ProducerContext()
                     .store(store)
                     .producerId(producerId)
-                    .maxPendingBatches(6)
+                    .maxPendingBatches(24)
                     .commitListener(
                         (seq, step) -> System.out.println("acked " + seq + " " + step)))) {
       long from = TestBatches.seqOf(producer.sourceState()) + 1;

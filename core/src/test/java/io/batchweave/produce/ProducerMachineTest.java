@@ -36,6 +36,20 @@ class ProducerMachineTest {
   }
 
   @Test
+  void shouldShareObjectsAndBlocksWhenBatchesComeFasterThanUploadsFinish() {
+    ProducerModel model = new ProducerModel(13);
+    model.maxPending(2_000);
+    Incarnation process = model.start("p", 10_000);
+    assertTrue(model.store.run(process::done, MAX_EVENTS));
+    model.check();
+    long uploads = model.store.count(StoreRequest.Upload.class);
+    assertTrue(uploads < 200, "uploads=" + uploads);
+    assertTrue(model.log().state.version() < 100, "versions=" + model.log().state.version());
+    long seconds = Math.max(1, model.store.nowNs() / (1_000 * MS));
+    assertTrue(10_000 / seconds >= 10_000, "batches per second: " + 10_000 / seconds);
+  }
+
+  @Test
   void shouldCommitOnceWhenTheAnswerOfALandedVersionIsLost() {
     // A1: lost, then 412 for the same version.
     ProducerModel model = new ProducerModel(2);
@@ -240,6 +254,7 @@ class ProducerMachineTest {
             : troubled.of(request, random));
     int producers = 1 + (int) bits.nextBelow(3);
     long lastSeq = 3 + bits.nextBelow(10);
+    model.maxPending(seed % 3 == 0 ? 12 : 4);
     for (int i = 0; i < 6; i++) {
       model.start("p" + bits.nextBelow(producers), lastSeq);
       long untilNs = model.store.nowNs() + bits.nextBelow(3_000) * MS;

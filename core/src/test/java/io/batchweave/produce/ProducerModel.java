@@ -48,6 +48,7 @@ final class ProducerModel {
   final UUID streamId;
   final List<Incarnation> processes = new ArrayList<>();
   private final Bits bits;
+  private int maxPending = 4;
 
   ProducerModel(long seed) {
     this.bits = new Bits(seed);
@@ -61,6 +62,11 @@ final class ProducerModel {
 
   Bits bits() {
     return bits;
+  }
+
+  /** How many batches a process may have pending: with many they share objects. */
+  void maxPending(int newMaxPending) {
+    maxPending = newMaxPending;
   }
 
   /** The state after a batch: larger than a block may carry for every seventh. */
@@ -83,7 +89,7 @@ final class ProducerModel {
     return process;
   }
 
-  /** One incarnation: a process that adds a batch whenever fewer than four are pending. */
+  /** One incarnation: a process that adds batches up to the number that may be pending. */
   final class Incarnation {
     final String producer;
     final ProducerMachine machine;
@@ -128,7 +134,8 @@ final class ProducerModel {
           beganAt = machine.nextSeq();
           assertEquals(beganAt - 1, seqOf(machine.sourceState()), "recovered source state");
         }
-        while (machine.nextSeq() <= lastSeq && machine.nextSeq() - machine.committedSeq() < 4) {
+        while (machine.nextSeq() <= lastSeq
+            && machine.nextSeq() - machine.committedSeq() < maxPending) {
           long seq = machine.nextSeq();
           client.payload(2 * seq + 1, stateAfter(seq));
           assertEquals(seq, machine.add(TGB, stateAfter(seq)));

@@ -47,6 +47,20 @@ class SlicePlanTest {
   }
 
   @Test
+  void shouldNeedOneRangeWhenTheStepIsOneOfSeveralInItsObject() {
+    TgbBuilder builder = new TgbBuilder(CUT);
+    for (int i = 0; i < CUT.sliceCount(); i++) {
+      builder.slice(i / 2, i % 2, Bytes.wrap(new byte[100]), 1, 1, i);
+    }
+    TgbEntry packed = builder.build().entry(new DataObject("p", 1, 1, 9, 1), 4, 6_400);
+    SlicePlan plan =
+        SlicePlan.of(packed, CUT, CUT, List.of(new Coordinate(1, 0), new Coordinate(1, 1)));
+    assertEquals(
+        List.of(new ByteRange(6_400 + 256, 228)),
+        plan.ranges().stream().map(Range::bytes).toList());
+  }
+
+  @Test
   void shouldKeepRangesApartWhenASliceBetweenIsNotWanted() {
     assertEquals(
         List.of(new ByteRange(0, 100), new ByteRange(256, 228)),
