@@ -19,6 +19,7 @@ class ArchitectureTest {
           "commit",
           "produce",
           "read",
+          "retain",
           "client",
           "ingest",
           "verify",
@@ -26,7 +27,7 @@ class ArchitectureTest {
 
   /** The packages whose machines are driven from outside. */
   private static final String[] PURE =
-      List.of("format", "log", "commit", "produce", "read", "simulate").stream()
+      List.of("format", "log", "commit", "produce", "read", "retain", "simulate").stream()
           .map(name -> "io.batchweave." + name + "..")
           .toArray(String[]::new);
 

@@ -61,6 +61,11 @@ public final class ProposalMachine implements Machine<ProposalMachine> {
     return decision;
   }
 
+  /** The block it was made to propose; null before, and if there was nothing to do. */
+  public @Nullable Block block() {
+    return block;
+  }
+
   /** Why the machine has stopped without a decision; null while it works. */
   public @Nullable BatchWeaveException failure() {
     return failure;

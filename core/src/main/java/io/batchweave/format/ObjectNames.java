@@ -29,6 +29,12 @@ public final class ObjectNames {
   /** Prefix of all data and state objects. */
   public static final String DATA = "data/";
 
+  /** Groups that data and state objects are spread over. */
+  public static final int DATA_GROUPS = 256;
+
+  /** Prefix of all announcements. */
+  public static final String ANNOUNCEMENTS = "announce/";
+
   private static final OptionalLong NONE = OptionalLong.empty();
   private static final String NUMBER = "([0-9]{20})";
   private static final String PART = "([a-z0-9-]{1,64})";
@@ -142,6 +148,15 @@ public final class ObjectNames {
   }
 
   /**
+   * The prefix of one group of data and state objects, for example {@code data/58/}.
+   *
+   * @param group from 0, below {@link #DATA_GROUPS}
+   */
+  public static String dataGroup(int group) {
+    return DATA + String.format("%02x", group) + "/";
+  }
+
+  /**
    * The data object that a key names.
    *
    * @param key any key
@@ -169,6 +184,16 @@ public final class ObjectNames {
    */
   public static String announceGroup(long headVersion) {
     return "announce/" + group(headVersion / Limits.ANNOUNCE_VERSIONS) + "/";
+  }
+
+  /**
+   * The number of the group that holds a key; nothing for a key of no such group.
+   *
+   * @param key any key
+   */
+  public static OptionalLong parseAnnounceGroup(String key) {
+    Matcher matcher = ANNOUNCEMENT.matcher(key);
+    return matcher.matches() ? OptionalLong.of(parse(matcher.group(1))) : NONE;
   }
 
   /**

@@ -253,6 +253,18 @@ public final class LogFollower implements Machine<LogFollower> {
     return new StepLookup.NeedSegment(index);
   }
 
+  /**
+   * The entry of a step, below the horizon or not, if it is at hand: of the unfinished segment, or
+   * of one that was folded and may not be on the store yet. Asks for nothing.
+   *
+   * @param step from 0
+   * @return null if it is in a segment on the store, or not committed
+   */
+  public @Nullable TgbEntry folded(long step) {
+    TgbEntry entry = state().entry(step);
+    return entry != null ? entry : shelf.folded(step);
+  }
+
   /** How things stand with snapshots at {@link #state}. */
   public SnapshotPolicy.Standing snapshots() {
     return trail.standing(state().version());

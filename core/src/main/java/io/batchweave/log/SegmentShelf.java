@@ -52,6 +52,12 @@ final class SegmentShelf {
     return segment.entries().get((int) (step - segment.firstStep()));
   }
 
+  /** An entry that was folded and may not be on the store; null if there is none. */
+  @Nullable TgbEntry folded(long step) {
+    SegmentRecord segment = folded.get(indexOf(step));
+    return segment == null ? null : segment.entries().get((int) (step - segment.firstStep()));
+  }
+
   void addFolded(SegmentRecord segment) {
     folded.put(segment.index(), segment);
     wanted.remove(segment.index());

@@ -62,26 +62,29 @@ final class Checker {
     return step >= 0 && step < entries.size() ? entries.get((int) step) : null;
   }
 
-  /** Versions that this seed added name data that is there as recorded. */
+  /** Steps that this seed added, from the horizon on, name data that is there as recorded. */
   private void everyStepReadable() {
-    for (Witness.Accepted accepted : witness.accepted()) {
-      if (accepted.block() instanceof Block.Produce produce) {
-        for (TgbEntry entry : produce.entries()) {
-          readable(accepted.version(), entry);
-        }
-      }
+    long first = Math.max(witness.state().horizon(), witness.firstOwnStep());
+    for (long step = first; step < witness.entries().size(); step++) {
+      readable(step, witness.entries().get((int) step));
     }
   }
 
-  private void readable(long version, TgbEntry entry) {
+  private void readable(long step, TgbEntry entry) {
     String key = ObjectNames.data(entry.object());
     Bytes body = store.objects().get(key);
     if (body == null || !sound(body, entry)) {
       report(
           Promise.EVERY_STEP_READABLE,
           "store",
-          version,
-          "seq=" + entry.seq() + " key=" + key + (body == null ? " missing" : " differs"));
+          0,
+          "step="
+              + step
+              + " seq="
+              + entry.seq()
+              + " key="
+              + key
+              + (body == null ? " missing" : " differs"));
     }
   }
 

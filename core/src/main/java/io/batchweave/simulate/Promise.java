@@ -12,8 +12,10 @@ public enum Promise {
   LOG_SOUND("the log breaks an invariant of its state"),
   /** No version is void: everybody folded the same bytes. */
   NO_VOID_VERSION("a version disagrees with the fold of those before it"),
-  /** No number is ever free again: versions and data are neither deleted nor replaced. */
+  /** No number is ever free again; nothing goes that a step at or above the horizon needs. */
   NOTHING_REMOVED("an object of the log, or data it names, was deleted or replaced"),
+  /** P5: the horizon never passes what a session or pin may still ask for. */
+  RETAINED("a step that somebody registered for was given up"),
   /** P3: acknowledged implies in the log for ever, at that step, with the acknowledged object. */
   ACKNOWLEDGED_IS_IN_THE_LOG("an acknowledged batch is not in the log"),
   /** P3: one process hears of a batch once, in the order of seqs. */

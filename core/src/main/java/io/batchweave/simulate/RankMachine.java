@@ -40,6 +40,7 @@ final class RankMachine implements Machine<RankMachine> {
   private long retryAtNs = Long.MAX_VALUE;
   private @Nullable TgbEntry fetching;
   private boolean moved;
+  private boolean doubting;
   private boolean ended;
 
   RankMachine(int dp, long firstStep, Listener listener, Bits bits) {
@@ -60,6 +61,7 @@ final class RankMachine implements Machine<RankMachine> {
     this.retryAtNs = other.retryAtNs;
     this.fetching = other.fetching;
     this.moved = other.moved;
+    this.doubting = other.doubting;
     this.ended = other.ended;
   }
 
@@ -105,7 +107,13 @@ final class RankMachine implements Machine<RankMachine> {
     }
     switch (response) {
       case StoreResponse.Found(Bytes body) -> arrived(entry, body);
-      case StoreResponse.NotFound gone -> arrived(entry, null);
+      case StoreResponse.NotFound gone -> {
+        // Reclaimed since, or lost: only the head can tell.
+        doubting = true;
+        retryAtNs = Long.MAX_VALUE;
+        reader.look();
+        moved = true;
+      }
       default -> retryAtNs = nowNs + RETRY_NS;
     }
   }
@@ -123,13 +131,26 @@ final class RankMachine implements Machine<RankMachine> {
         moved = false;
         reader.onTime(nowNs, readers(requests));
       }
+      if (doubting && reader.log().headKnown()) {
+        decide();
+      }
       if (fetching == null && !ended) {
         look();
       }
     } while (moved);
-    if (fetching != null && (fetchId < 0 || nowNs >= retryAtNs)) {
+    if (fetching != null && !doubting && (fetchId < 0 || nowNs >= retryAtNs)) {
       fetch(fetching, nowNs, requests);
     }
+  }
+
+  /** The object of the step does not exist, and the head is known. */
+  private void decide() {
+    doubting = false;
+    TgbEntry entry = fetching;
+    if (entry != null && next >= reader.log().state().horizon()) {
+      arrived(entry, null);
+    }
+    fetching = null;
   }
 
   /** Takes what the reader says of the next step. */
@@ -182,6 +203,6 @@ final class RankMachine implements Machine<RankMachine> {
 
   @Override
   public long fingerprint() {
-    return Fingerprint.of(reader.fingerprint(), dp, next, fetchId, retryAtNs, ended);
+    return Fingerprint.of(reader.fingerprint(), dp, next, fetchId, retryAtNs, doubting, ended);
   }
 }

@@ -7,6 +7,7 @@ import io.batchweave.log.Bits;
 import io.batchweave.log.ProducerState;
 import io.batchweave.log.SessionState;
 import io.batchweave.log.State;
+import io.batchweave.retain.CollectPolicy;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -42,6 +43,10 @@ final class Troublemaker {
     }
     for (long operators = bits.nextBelow(4); operators > 0; operators--) {
       at(troubleNs, this::startOperator);
+    }
+    // Collectors are always on; now and then several.
+    for (long collectors = bits.nextBelow(4) == 0 ? 2 : 1; collectors > 0; collectors--) {
+      at(troubleNs / 2, this::startCollector);
     }
     for (long troubles = bits.nextBelow(9); troubles > 0; troubles--) {
       at(troubleNs, this::trouble);
@@ -82,6 +87,15 @@ final class Troublemaker {
   private void startRank(int dp, long firstStep) {
     simulation.start(
         new RankProcess(simulation, simulation.freshName("rank#"), dp, firstStep, bits.nextLong()));
+  }
+
+  private void startCollector() {
+    simulation.start(
+        new CollectorProcess(
+            simulation,
+            simulation.freshName("collector#"),
+            CollectPolicy.DEFAULT,
+            bits.nextLong()));
   }
 
   private void operator(String kind, Proposal proposal) {
@@ -215,6 +229,7 @@ final class Troublemaker {
         }
       }
       case RankProcess rank -> startRank(rank.dp(), rank.next());
+      case CollectorProcess collector -> startCollector();
       default -> {}
     }
   }

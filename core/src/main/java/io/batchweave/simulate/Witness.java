@@ -17,6 +17,7 @@ import io.batchweave.log.BlockOutcome;
 import io.batchweave.log.Fold;
 import io.batchweave.log.FoldOutcome;
 import io.batchweave.log.Invariants;
+import io.batchweave.log.ProducerState;
 import io.batchweave.log.State;
 import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
@@ -25,6 +26,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -45,19 +47,28 @@ final class Witness implements ModelStore.Observer {
   private final List<TgbEntry> entries;
   private final List<Accepted> accepted = new ArrayList<>();
   private final Map<Slot, DataObject> offered = new HashMap<>();
+  private final Map<DataObject, Long> lastStepOf = new HashMap<>();
   private final Set<UUID> owners = new HashSet<>();
+  private final long firstOwnStep;
   private boolean folding = true;
 
   Witness(Chronicle chronicle, ModelStore store, Prehistory prehistory) {
     this.chronicle = chronicle;
     this.store = store;
     this.state = prehistory.state();
-    this.entries = new ArrayList<>(prehistory.entries());
+    this.entries = new ArrayList<>();
+    addEntries(prehistory.entries());
+    this.firstOwnStep = entries.size();
   }
 
   /** The log's state. */
   State state() {
     return state;
+  }
+
+  /** The first step that was not there when the seed began. */
+  long firstOwnStep() {
+    return firstOwnStep;
   }
 
   /** The entries of all steps. */
@@ -108,12 +119,47 @@ final class Witness implements ModelStore.Observer {
     }
   }
 
+  private void addEntries(List<TgbEntry> more) {
+    for (TgbEntry entry : more) {
+      lastStepOf.put(entry.object(), (long) entries.size());
+      entries.add(entry);
+    }
+  }
+
   private void deleting(ModelStore.Client client, StoreRequest.Delete delete) {
     for (String key : delete.keys()) {
-      if (!key.startsWith(ObjectNames.SNAPSHOTS) && !key.startsWith("announce/")) {
-        chronicle.broken(Promise.NOTHING_REMOVED, client.name(), 0, "deletes key=" + key);
+      String needed = neededFor(key);
+      if (needed != null) {
+        chronicle.broken(
+            Promise.NOTHING_REMOVED, client.name(), 0, "deletes key=" + key + ": " + needed);
       }
     }
+  }
+
+  /** Why an object must stay; null if it may go. */
+  private @Nullable String neededFor(String key) {
+    if (key.startsWith(ObjectNames.SNAPSHOTS) || key.startsWith(ObjectNames.ANNOUNCEMENTS)) {
+      return null;
+    }
+    OptionalLong segment = ObjectNames.parseSegment(key);
+    if (segment.isPresent()) {
+      long end = (segment.getAsLong() + 1) * Limits.SEGMENT_STEPS;
+      return end <= state.horizon() ? null : "horizon=" + state.horizon();
+    }
+    DataObject data = ObjectNames.parseData(key);
+    if (data != null) {
+      long lastStep = lastStepOf.getOrDefault(data, -1L);
+      return lastStep < state.horizon() ? null : "step=" + lastStep;
+    }
+    DataObject object = ObjectNames.parseState(key);
+    ProducerState producer = object == null ? null : state.producer(object.producer());
+    if (producer == null) {
+      return "nobody knows what it is";
+    }
+    return producer.sourceState() instanceof SourceState.External external
+            && external.object().equals(object)
+        ? "current source state"
+        : null;
   }
 
   @Override
@@ -160,6 +206,13 @@ final class Witness implements ModelStore.Observer {
           outcome.version(),
           String.valueOf(outcome.voidReason()));
     }
+    if (state.protectedStep() < state.horizon()) {
+      chronicle.broken(
+          Promise.RETAINED,
+          client.name(),
+          outcome.version(),
+          "horizon=" + state.horizon() + " protected=" + state.protectedStep());
+    }
     for (BlockOutcome block : outcome.blocks()) {
       chronicle.note(
           client.name(),
@@ -172,7 +225,10 @@ final class Witness implements ModelStore.Observer {
       if (block.accepted()) {
         accepted.add(new Accepted(outcome.version(), block.block()));
         switch (block.block()) {
-          case Block.Produce produce -> entries.addAll(produce.entries());
+          case Block.Produce produce -> {
+            addEntries(produce.entries());
+            objectsAreThere(client, outcome.version(), produce);
+          }
           case Block.Fence fence -> {
             if (!owners.add(fence.incarnation())) {
               chronicle.broken(
@@ -188,6 +244,21 @@ final class Witness implements ModelStore.Observer {
     }
   }
 
+  /** Whoever commits, and however late: what a version names has not been collected before. */
+  private void objectsAreThere(ModelStore.Client client, long version, Block.Produce produce) {
+    for (TgbEntry entry : produce.entries()) {
+      String key = ObjectNames.data(entry.object());
+      if (!store.objects().containsKey(key)) {
+        chronicle.broken(Promise.EVERY_STEP_READABLE, client.name(), version, "gone key=" + key);
+      }
+    }
+    if (produce.sourceState() instanceof SourceState.External external
+        && !store.objects().containsKey(ObjectNames.state(external.object()))) {
+      chronicle.broken(
+          Promise.SOURCE_STATE_MATCHES, client.name(), version, "gone state=" + external.object());
+    }
+  }
+
   /** snapshot(v) = fold(all <= v); it is written at the head or a little behind it. */
   private void snapshot(ModelStore.Client client, StoreRequest.PutIfAbsent put) {
     long version = ObjectNames.parseSnapshot(put.key()).orElse(0);
@@ -197,7 +268,8 @@ final class Witness implements ModelStore.Observer {
       chronicle.broken(Promise.SNAPSHOT_IS_THE_FOLD, client.name(), version, "key=" + put.key());
       return;
     }
-    for (long index = 0; (index + 1) * Limits.SEGMENT_STEPS <= expected.nextStep(); index++) {
+    long first = state.horizon() / Limits.SEGMENT_STEPS;
+    for (long index = first; (index + 1) * Limits.SEGMENT_STEPS <= expected.nextStep(); index++) {
       segmentIsThere(client, version, index);
     }
   }
