@@ -38,6 +38,8 @@ typedef struct fake_daemon {
     int refuse;
     int64_t first_step;
     int64_t first_index;
+    /** Changes what the exchange answers; may be null. */
+    void (*mangle)(bw_welcome *welcome);
     /** What was said last. */
     int64_t said_next_step;
     char said_previous[65];
@@ -287,6 +289,9 @@ static bw_status fake_exchange(bw_client *client, bw_hello *hello, bw_welcome *w
     welcome->view_version = 3;
     (void)snprintf(welcome->control_file, sizeof welcome->control_file, "%s", fake.control_name);
     (void)snprintf(welcome->data_file, sizeof welcome->data_file, "ring-0.data");
+    if (fake.mangle != NULL) {
+        fake.mangle(welcome);
+    }
     return BW_OK;
 }
 

@@ -370,7 +370,8 @@ static void should_keep_edits_private_and_drop_them_at_release(void) {
     fake_stop();
 }
 
-#ifndef __SANITIZE_ADDRESS__ /* the sanitizer ignores mlockall */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* the sanitizers ignore mlockall */
+#define LOCKS_MEMORY
 static int notices;
 
 static void count_notice(void *context, const char *line) {
@@ -723,7 +724,7 @@ int main(int count, char **arguments) {
     should_refuse_damaged_control_files();
     should_tell_refusals_and_versions_apart();
     should_keep_edits_private_and_drop_them_at_release();
-#ifndef __SANITIZE_ADDRESS__
+#ifdef LOCKS_MEMORY
     should_fall_back_to_copies_under_mlockall();
 #endif
     should_map_shared_and_name_who_broke_a_slice();

@@ -551,9 +551,12 @@ PyObject* bwpy_attach(PyObject* module, PyObject* arguments, PyObject* keywords)
 
 static PyMethodDef client_methods[] = {
     {"next", client_next, METH_VARARGS,
-     "next(deadline_s, stream=0, /) -> (step, next_step, slices) | None: waits without the GIL."},
-    {"info", client_info, METH_NOARGS, "info() -> dict: as of now; as of the last look once closed or while a thread waits."},
-    {"close", client_close, METH_NOARGS, "close(): detaches; from any thread, more than once."},
+     "next($self, deadline_s, stream=0, /)\n--\n\n(step, next_step, slices), or None at the end: waits "
+     "without the GIL."},
+    {"info", client_info, METH_NOARGS, 
+     "info($self, /)\n--\n\nAs of now; as of the last look once closed or while a thread waits."},
+    {"close", client_close, METH_NOARGS, 
+     "close($self, /)\n--\n\nDetaches; from any thread, more than once."},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot client_slots[] = {

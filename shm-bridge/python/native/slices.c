@@ -356,10 +356,10 @@ PyObject* bwpy_slice_new(bwpy_lease* lease, const bwpy_slice_info* info, PyObjec
 
 static PyMethodDef slice_methods[] = {
     {"tensors", slice_tensors, METH_NOARGS,
-     "tensors() -> dict[str, Tensor]: the tensors of a safetensors slice, in the header's order."},
+     "tensors($self, /)\n--\n\nThe tensors of a safetensors slice, in the header's order."},
     {"capsules", (PyCFunction)(void (*)(void))slice_capsules, METH_VARARGS | METH_KEYWORDS,
-     "capsules(versioned=False) -> dict[str, capsule]: one DLPack capsule per tensor; a tensor that "
-     "is not naturally aligned is copied."},
+     "capsules($self, /, versioned=False)\n--\n\nOne DLPack capsule per tensor; a tensor that is not "
+     "naturally aligned is copied."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef slice_getset[] = {
@@ -559,9 +559,12 @@ static void tensor_dealloc(PyObject* object) {
 
 static PyMethodDef tensor_methods[] = {
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
      "A DLPack capsule of the tensor: a view unless copy=True or the bytes are not aligned."},
-    {"__dlpack_device__", tensor_device, METH_NOARGS, "(1, 0): host memory."},
-    {"raw", tensor_raw, METH_NOARGS, "raw() -> memoryview: the tensor's bytes, whatever its dtype."},
+    {"__dlpack_device__", tensor_device, METH_NOARGS, 
+     "__dlpack_device__($self, /)\n--\n\n(1, 0): host memory."},
+    {"raw", tensor_raw, METH_NOARGS, 
+     "raw($self, /)\n--\n\nThe tensor's bytes, whatever its dtype."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef tensor_getset[] = {

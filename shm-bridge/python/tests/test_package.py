@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
+import inspect
 import os
 import pathlib
 import re
@@ -11,7 +13,9 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+import types
 import zipfile
+from typing import Callable
 
 import pytest
 from conftest import HEADERS, PACKAGE, STRICT, compiler
@@ -119,16 +123,49 @@ print(failed)
     assert "subinterpreters" in done.stdout, done.stderr
 
 
+def stub_signature(function: ast.FunctionDef) -> list:
+    """Name, kind and whether there is a default, for each parameter but ``self``."""
+    arguments = function.args
+    kinds = inspect.Parameter
+    named = [(a.arg, kinds.POSITIONAL_ONLY) for a in arguments.posonlyargs]
+    named += [(a.arg, kinds.POSITIONAL_OR_KEYWORD) for a in arguments.args]
+    given = [i >= len(named) - len(arguments.defaults) for i in range(len(named))]
+    told = [(name, kind, default) for (name, kind), default in zip(named, given)]
+    told += [
+        (a.arg, kinds.KEYWORD_ONLY, default is not None)
+        for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults)
+    ]
+    return [each for each in told if each[0] != "self"]
+
+
+def real_signature(function: Callable) -> list:
+    parameters = inspect.signature(function).parameters.values()
+    told = [(p.name, p.kind, p.default is not inspect.Parameter.empty) for p in parameters]
+    return [each for each in told if each[0] not in ("self", "$self")]
+
+
 def test_should_describe_the_extension_in_its_stub():
-    stub = (PACKAGE / "src/batchweave/_native.pyi").read_text()
+    """Every public name of the extension is in the stub and the other way round, call by call."""
     from batchweave import _native
 
-    for kind in ("Slice", "Tensor", "Client"):
-        shown = {n for n in vars(getattr(_native, kind)) if n == "__dlpack__" or n[0] != "_"}
-        [body] = re.findall(rf"class {kind}\b.*?\n(.*?)(?=\n\S|\Z)", stub, re.S)
-        written = set(re.findall(r"def (\w+)", body))
-        assert shown <= written, kind
-        assert {n for n in written if n[:2] != "__"} <= shown, kind
+    tree = ast.parse((PACKAGE / "src/batchweave/_native.pyi").read_text())
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    public = {name for name in vars(_native) if name[0] != "_"}
+    assert public == classes.keys() | functions.keys()
+    for name, node in functions.items():
+        assert real_signature(getattr(_native, name)) == stub_signature(node), name
+    for kind, body in classes.items():
+        members = {node.name: node for node in body.body if isinstance(node, ast.FunctionDef)}
+        real = vars(getattr(_native, kind))
+        shown = {name for name in real if name[0] != "_" or name.startswith("__dlpack")}
+        assert shown == {n for n in members if n[0] != "_" or n.startswith("__dlpack")}, kind
+        for name in members:
+            attribute = getattr(getattr(_native, kind), name)
+            decorated = [d.id for d in members[name].decorator_list if isinstance(d, ast.Name)]
+            assert ("property" in decorated) == isinstance(attribute, types.GetSetDescriptorType)
+            if name in shown and "property" not in decorated:
+                assert real_signature(attribute) == stub_signature(members[name]), f"{kind}.{name}"
 
 
 def test_should_document_everything_public():
@@ -169,3 +206,30 @@ def test_should_build_a_wheel_from_its_own_source_distribution(tmp_path: pathlib
     assert "-cp311-abi3-linux_" in wheel.name
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"batchweave/_native.abi3.so", "batchweave/py.typed", "batchweave/_native.pyi"} <= names
+    run_in_an_environment_of_its_own(wheel, tmp_path / "environment")
+
+
+def run_in_an_environment_of_its_own(wheel: pathlib.Path, folder: pathlib.Path) -> None:
+    """What is installed from the wheel alone imports, is typed, and reaches the C client."""
+    python = folder / "bin/python"
+    smoke = """
+import importlib.resources, batchweave
+from batchweave import _native
+assert _native.__file__.startswith(__import__("sys").prefix), _native.__file__
+assert (importlib.resources.files("batchweave") / "py.typed").is_file()
+try:
+    batchweave.attach("corpus", directory="/nonexistent", session="s", deadline_s=0.1)
+except batchweave.DaemonLost as error:
+    print(error.stream)
+"""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
+    for command in (
+        [sys.executable, "-m", "venv", "--without-pip", str(folder)],
+        [*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [str(python), "-I", "-c", smoke], cwd=folder, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "corpus\n", "")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 from system import STEPS, RankFailed
@@ -112,6 +114,37 @@ def test_should_refuse_two_workers_whatever_starts_them(stream, serve, place, me
     serve(url)
     told = json.loads(run("loader_program.py", place, url, method, 2).splitlines()[-1])
     assert told[0] == "NotSupported" and "num_workers=2" in told[1]
+
+
+def test_should_run_the_quick_start_of_the_readme(stream, serve, rank, place):
+    """Word for word, with a model that does nothing and this test's stream."""
+    url = stream()
+    serve(url)
+    text = (HERE.parent / "README.md").read_text()
+    blocks = re.findall(r"(?:^    .*\n|^\n)+", text.split("# What to expect")[0], re.M)
+    with_torch, plain = [block for block in blocks if block.strip()]
+    one = rank()
+    one.do(f"""
+import torch
+os.environ["BATCHWEAVE_DIR"] = {str(place)!r}
+device, path, losses = torch.device("cpu"), {str(place.parent / "checkpoint")!r}, []
+class Output: loss = None
+class Model(torch.nn.Module):
+    def forward(self, tokens):
+        losses.append(int(tokens[0]))
+        return Output()
+model = Model()
+""")
+    with_torch, plain = (
+        textwrap.dedent(code).replace("s3://bucket/corpus", url).replace("    ...\n", "")
+        for code in (with_torch, plain)
+    )
+    one.do(with_torch, 60)
+    assert one.do("losses") == [step * 10000 for step in range(STEPS)]
+    assert one.do("torch.load(path)['data']['token']") == one.do("loader.state_dict()['token']")
+    one.do("loader.close(); del batch")
+    one.do(f"{plain}\ntold = (step.step, len(slice.tensors()['tokens'].raw()))", 60)
+    assert one.do("told") == [STEPS - 1, 4000]
 
 
 def test_should_find_rank_and_launch_under_torchrun(stream, serve, place, tmp_path):

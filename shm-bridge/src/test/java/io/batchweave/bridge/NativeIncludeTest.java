@@ -8,10 +8,13 @@ import io.batchweave.bridge.NativeProgram.Outcome;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,10 +27,11 @@ class NativeIncludeTest {
 
   @TempDir Path folder;
 
-  private static void run(String source, Build build, Path folder) {
+  private static void run(String source, Build build, Path folder, String... arguments) {
     Path program = NativeProgram.compile(source, build);
-    Outcome outcome =
-        NativeProgram.run(List.of(program.toString(), folder.toString()), Map.of(), 120);
+    List<String> command = new ArrayList<>(List.of(program.toString(), folder.toString()));
+    command.addAll(List.of(arguments));
+    Outcome outcome = NativeProgram.run(command, Map.of(), 150);
     assertEquals("", outcome.output());
     assertEquals(0, outcome.status());
   }
@@ -61,11 +65,26 @@ class NativeIncludeTest {
     inSharedMemory("test/rank_unit.c", build);
   }
 
-  private static void inSharedMemory(String source, Build build) throws IOException {
+  /** Control file, descriptors, tables, doorbell, Welcome, daemon.json and slices, fuzzed in C. */
+  @Test
+  void shouldStayWithinTheRingWhenEverythingItReadsIsDamaged() throws IOException {
+    inSharedMemory("test/fuzz_unit.c", Build.SANITIZED, "20260701", "1500");
+  }
+
+  @Test
+  @Tag("full")
+  void shouldStayWithinTheRingWhenEverythingItReadsIsDamagedForLong() throws IOException {
+    for (int seed = 1; seed <= 20; seed++) {
+      inSharedMemory("test/fuzz_unit.c", Build.SANITIZED, Integer.toString(seed), "5000");
+    }
+  }
+
+  private static void inSharedMemory(String source, Build build, String... arguments)
+      throws IOException {
     assumeTrue(Files.isWritable(SHM), "no writable /dev/shm");
     Path folder = Files.createTempDirectory(SHM, "batchweave-test");
     try {
-      run(source, build, folder);
+      run(source, build, folder, arguments);
     } finally {
       try (Stream<Path> files = Files.list(folder)) {
         for (Path file : files.toList()) {

@@ -28,7 +28,9 @@ public final class NativeProgram {
     /** The same source as C++17, optimised. */
     CPP("-x c++ -std=c++17 -O2"),
     /** C11 under the address and undefined-behaviour sanitizers. */
-    SANITIZED("-std=c11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all");
+    SANITIZED("-std=c11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"),
+    /** C11 under the thread sanitizer, which does not know fences and says so for each. */
+    THREADS("-std=c11 -O1 -g -fsanitize=thread -Wno-tsan");
 
     private final String flags;
 
@@ -47,6 +49,7 @@ public final class NativeProgram {
 
   private static final Path ROOT = Path.of(System.getProperty("batchweave.root", ".."));
   private static final Map<String, Path> COMPILED = new ConcurrentHashMap<>();
+  private static final Map<Build, Boolean> WORKING = new ConcurrentHashMap<>();
 
   private NativeProgram() {}
 
@@ -69,7 +72,35 @@ public final class NativeProgram {
   public static Path compile(String source, Build build) {
     assumeTrue(onPath("cc"), "no C compiler (cc) on the PATH");
     assumeTrue(build != Build.CPP || onPath("c++"), "no C++ compiler (c++) on the PATH");
+    assumeTrue(
+        WORKING.computeIfAbsent(build, NativeProgram::works),
+        () -> "not run: this compiler or kernel does not do " + build.flags);
     return COMPILED.computeIfAbsent(source + " " + build, key -> compileNow(source, build));
+  }
+
+  /** Sanitizers may lack their library, or not cope with the kernel's address space. */
+  private static boolean works(Build build) {
+    if (!build.flags.contains("-fsanitize")) {
+      return true;
+    }
+    try {
+      Path folder = Files.createTempDirectory("native");
+      Path source = folder.resolve("empty.c");
+      Path program = folder.resolve("empty");
+      Files.writeString(source, "int main(void) { return 0; }\n");
+      List<String> command = new ArrayList<>(List.of("cc"));
+      command.addAll(List.of(build.flags.split(" ", -1)));
+      command.addAll(List.of(source.toString(), "-o", program.toString()));
+      boolean works =
+          run(command, Map.of(), 60).status() == 0
+              && run(List.of(program.toString()), Map.of(), 60).status() == 0;
+      Files.deleteIfExists(program);
+      Files.delete(source);
+      Files.delete(folder);
+      return works;
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
   }
 
   private static boolean onPath(String name) {
