@@ -41,6 +41,8 @@ public final class Bench {
     bars.add(new HeapPerFetch());
     bars.add(HandoffBenchmark.bar());
     bars.add(Crc32cBenchmark.bar());
+    bars.add(new SmallBatches());
+    bars.add(new FlatnessBar());
     bars.add(FoldBenchmark.bar());
     bars.add(CodecBenchmark.bar());
     bars.add(SafetensorsBenchmark.bar());

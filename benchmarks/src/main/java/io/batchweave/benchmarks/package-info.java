@@ -6,8 +6,8 @@
  * the same run, and usually a goal. There are two kinds:
  *
  * <ul>
- *   <li>programs of their own, which need servers and processes: {@code store-to-ring}, {@code
- *       heap-per-fetch};
+ *   <li>programs of their own, which need servers and processes, or simulate: {@code
+ *       store-to-ring}, {@code heap-per-fetch}, {@code small-batches}, {@code flatness};
  *   <li>classes of JMH, run in a JVM of their own by {@link io.batchweave.benchmarks.JmhBar}; each
  *       states its question and its ceiling.
  * </ul>

@@ -28,6 +28,11 @@
  * states apart by the machines' fingerprints. Time is a choice there: it comes to a machine that
  * waits for no answer.
  *
+ * <h2>Length of history</h2>
+ *
+ * {@link io.batchweave.simulate.Flatness} says what opening, finding and committing cost the same
+ * machines at a given length of the history, up to millions of versions.
+ *
  * <h2>That it bites</h2>
  *
  * A bug is planted by a {@link io.batchweave.simulate.PlantedBug}, which stands between machines
