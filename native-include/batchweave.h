@@ -114,7 +114,7 @@ static inline bw_status bw_options_take(bw_client *client, const bw_options *opt
                 options->dp_size, options->cp, options->cp_size, options->local_readers);
     }
     if (options->token_length > sizeof client->token || (options->token_length > 0 && options->token == NULL) ||
-            options->next_step < BW_NO_STEP || (int)options->views < 0 || options->views > BW_VIEWS_COPY) {
+            options->next_step < BW_NO_STEP || options->view_version < 0 || (int)options->views < 0 || options->views > BW_VIEWS_COPY) {
         return bw_fail(error, BW_ERROR_ARGUMENT, "option out of range: tokenBytes=%zu nextStep=%lld views=%d",
                 options->token_length, (long long)options->next_step, (int)options->views);
     }
@@ -128,6 +128,7 @@ static inline bw_status bw_options_take(bw_client *client, const bw_options *opt
     client->options.session = client->session;
     client->views = options->views;
     client->next_step = options->next_step;
+    client->view_version = options->view_version;
     return BW_OK;
 }
 

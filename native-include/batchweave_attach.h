@@ -642,6 +642,7 @@ static inline bw_status bw_attach_round(bw_client *client, bw_attachment *attach
     hello.pid = (int32_t)getpid();
     hello.takeover = client->options.refuse_if_live ? 1 : 0;
     hello.client = client->options.client_kind;
+    hello.view_version = client->view_version;
     hello.stream = client->stream;
     hello.group = client->group;
     hello.session = client->session;

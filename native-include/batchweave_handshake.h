@@ -20,7 +20,7 @@ enum {
     BW_MESSAGE_HEADER = 8,
 
     BW_HELLO_TEMPLATE = 1,
-    BW_HELLO_BLOCK = 54,
+    BW_HELLO_BLOCK = 62,
     BW_HELLO_ATTEMPT = 0,
     BW_HELLO_NEXT_STEP = 8,
     BW_HELLO_WELCOME_STREAM_ID = 16,
@@ -34,6 +34,7 @@ enum {
     BW_HELLO_PID = 48,
     BW_HELLO_TAKEOVER = 52,
     BW_HELLO_CLIENT = 53,
+    BW_HELLO_VIEW_VERSION = 54,
 
     BW_WELCOME_TEMPLATE = 2,
     BW_WELCOME_BLOCK = 108,
@@ -109,6 +110,7 @@ typedef struct bw_hello {
     int32_t pid;
     uint8_t takeover;
     uint8_t client;
+    int64_t view_version;
     const char *stream;
     const char *group;
     const char *session;
@@ -194,6 +196,7 @@ static inline size_t bw_hello_encode(const bw_hello *hello, uint8_t *message) {
     memcpy(block + BW_HELLO_PID, &hello->pid, 4);
     block[BW_HELLO_TAKEOVER] = hello->takeover;
     block[BW_HELLO_CLIENT] = hello->client;
+    memcpy(block + BW_HELLO_VIEW_VERSION, &hello->view_version, 8);
     size_t position = BW_MESSAGE_HEADER + BW_HELLO_BLOCK;
     const bool fits =
             bw_message_data(message, &position, hello->stream, strlen(hello->stream), 512) &&

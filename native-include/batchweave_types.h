@@ -44,6 +44,11 @@ typedef struct bw_options {
     int32_t rank;
     /** First step wanted; BW_NO_STEP: the token's, else the session's start. */
     int64_t next_step;
+    /**
+     * The session's view, for a process that was in the session before: then the session is never registered
+     * anew, and BW_ERROR_SUPERSEDED says that it is over; 0: not known.
+     */
+    int64_t view_version;
     /** Resume token as the trainer stored it, at most 256 bytes; null: none. */
     const uint8_t *token;
     size_t token_length;

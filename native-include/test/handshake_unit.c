@@ -108,6 +108,7 @@ static bw_hello sound_hello(void) {
     hello.pid = 4711;
     hello.takeover = 1;
     hello.client = 1;
+    hello.view_version = 99;
     hello.stream = "s3://bucket/corpus";
     hello.group = "group-1";
     hello.session = "session-1";

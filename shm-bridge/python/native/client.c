@@ -496,15 +496,16 @@ static int pin_with(client_object* self, bw_options* options, const char* librar
 PyObject* bwpy_attach(PyObject* module, PyObject* arguments, PyObject* keywords) {
   static char* names[] = {"directory",      "stream", "group", "session",    "rank",
                           "dp",             "dp_size", "cp",   "cp_size",    "local_readers",
-                          "token",          "next_step", "refuse_if_live", "views", "check",
-                          "deadline_s",     "notice", "check_at_release", "pin_library", "pin_required",
-                          "pin_chunk_bytes", NULL};
+                          "token",          "next_step", "view_version", "refuse_if_live", "views",
+                          "check",          "deadline_s", "notice", "check_at_release", "pin_library",
+                          "pin_required",   "pin_chunk_bytes", NULL};
   static const bw_views views_of[] = {BW_VIEWS_PRIVATE, BW_VIEWS_SHARED, BW_VIEWS_COPY};
   bw_options options;
   PyObject* rank = NULL;
   PyObject* on_line = NULL;
   Py_ssize_t token_length = 0;
   long long next_step = 0;
+  long long view_version = 0;
   int refuse_if_live = 0;
   int views = 0;
   int check = 0;
@@ -516,10 +517,10 @@ PyObject* bwpy_attach(PyObject* module, PyObject* arguments, PyObject* keywords)
   (void)module;
   bw_options_init(&options);
   if (!PyArg_ParseTupleAndKeywords(
-          arguments, keywords, "$zsssOIIIIIz#LpipdOpzpn", names, &options.directory, &options.stream,
+          arguments, keywords, "$zsssOIIIIIz#LLpipdOpzpn", names, &options.directory, &options.stream,
           &options.group, &options.session, &rank, &options.dp, &options.dp_size, &options.cp,
           &options.cp_size, &options.local_readers, (const char**)&options.token, &token_length,
-          &next_step, &refuse_if_live, &views, &check, &deadline_s, &on_line,
+          &next_step, &view_version, &refuse_if_live, &views, &check, &deadline_s, &on_line,
           &check_at_release, &pin_library, &pin_required, &pin_chunk_bytes)) {
     return NULL;
   }
@@ -533,6 +534,7 @@ PyObject* bwpy_attach(PyObject* module, PyObject* arguments, PyObject* keywords)
   }
   options.token_length = (size_t)token_length;
   options.next_step = next_step;
+  options.view_version = view_version;
   options.refuse_if_live = refuse_if_live != 0;
   options.views = views_of[views];
   options.check_on_take = check != 0;

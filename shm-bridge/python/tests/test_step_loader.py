@@ -154,7 +154,12 @@ def test_should_go_back_within_its_session_by_step(reader):
     loader.load_state_dict(state)
     assert reader.made[0].closed
     assert first(next(iter(loader))) == 10
-    assert reader.made[1].options == {"next_step": 1, "session": "s-1", "pin": False}
+    assert reader.made[1].options == {
+        "next_step": 1,
+        "view_version": 5,
+        "session": "s-1",
+        "pin": False,
+    }
 
 
 def test_should_keep_the_position_when_closed(reader):

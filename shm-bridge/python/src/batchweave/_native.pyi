@@ -63,6 +63,7 @@ def attach(
     local_readers: int,
     token: Optional[bytes],
     next_step: int,
+    view_version: int,
     refuse_if_live: bool,
     views: int,
     check: bool,

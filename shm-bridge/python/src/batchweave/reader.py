@@ -140,6 +140,7 @@ class Reader:
         local_readers: Optional[int] = None,
         token: Optional[bytes] = None,
         next_step: Optional[int] = None,
+        view_version: int = 0,
         supersede: bool = True,
         views: str = "view",
         pin: _pin.Pin = False,
@@ -181,6 +182,7 @@ class Reader:
             local_readers=self.launch.local_readers,
             token=token,
             next_step=-1 if next_step is None else next_step,
+            view_version=view_version,
             refuse_if_live=not supersede,
             views=_VIEWS.index(views),
             check=bool(check),
@@ -290,6 +292,8 @@ def attach(stream: str, **options: object) -> Reader:
         local_readers: ranks on this node; default ``$LOCAL_WORLD_SIZE``.
         token: resume position, as :attr:`Reader.token` gave it.
         next_step: first step wanted, instead of a token, within a session that is already known.
+        view_version: the session's view, where this process was in it before: then the session is
+            never registered anew, and :class:`Superseded` says that it is over.
         supersede: end a live session of the group; False: be refused while one lives.
         views: ``"view"``, copy-on-write memory of the ring; ``"shared"``, read-only memory of the
             ring; ``"copy"``, memory of this process. Where the system cannot do the first, the last

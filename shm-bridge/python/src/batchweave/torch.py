@@ -71,6 +71,7 @@ class StepLoader(IterableDataset[dict[str, Any]]):
         self._process: Optional[int] = None
         self._resume: Optional[_token.Token] = None
         self._session_known = False
+        self._view_version = 0
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Goes on at the current position; ends where the stream was sealed.
@@ -135,12 +136,14 @@ class StepLoader(IterableDataset[dict[str, Any]]):
         if self._resume is not None:
             if self._session_known:
                 options["next_step"] = self._resume.next_step
+                options["view_version"] = self._view_version
             else:
                 options["token"] = self._resume.encode()
         self._reader = Reader(self.stream, **options)
         self._pinned = self._reader.pinned
         self._process = os.getpid()
         self._session_known = True
+        self._view_version = _token.decode(self._reader.token).view_version
         if "session" not in options:
             self._options["session"] = self._reader.launch.session
         return self._reader

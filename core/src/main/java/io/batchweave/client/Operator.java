@@ -10,13 +10,11 @@ import io.batchweave.format.Block.Takeover;
 import io.batchweave.format.StreamDescriptor;
 import io.batchweave.log.Bits;
 import io.batchweave.log.FollowPolicy;
-import io.batchweave.log.GroupState;
-import io.batchweave.log.SessionState;
 import io.batchweave.log.SkipState;
 import io.batchweave.log.State;
-import io.batchweave.log.Verdict;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -75,7 +73,18 @@ public final class Operator implements AutoCloseable {
    *     offered, {@link Kind#RETRYABLE} when it passed before; what the proposal throws; {@link
    *     Kind#CORRUPT}, {@link Kind#TOO_NEW}
    */
-  public synchronized Decision propose(Proposal proposal) {
+  public Decision propose(Proposal proposal) {
+    return propose(proposal, state -> {});
+  }
+
+  /**
+   * The same, and shows the state in which it was decided.
+   *
+   * @param proposal makes the block
+   * @param decided told once, on the agent's thread, before this returns; must not keep the state
+   * @throws BatchWeaveException as {@link #propose(Proposal)}
+   */
+  public synchronized Decision propose(Proposal proposal, Consumer<State> decided) {
     Signal signal = new Signal(context.nanoClock());
     long deadlineNs = signal.deadlineNs(context.timeoutNs());
     ProposalMachine machine =
@@ -89,7 +98,7 @@ public final class Operator implements AutoCloseable {
             handle -> {
               throw new IllegalArgumentException("an operator uploads nothing: handle=" + handle);
             },
-            new Events(machine, outcome, signal));
+            new Events(machine, decided, outcome, signal));
     agent.drive(driven);
     try {
       var _ = signal.await(outcome::isThere, deadlineNs);
@@ -100,10 +109,14 @@ public final class Operator implements AutoCloseable {
   }
 
   /** What the agent tells about one proposal; on its thread. */
-  private record Events(ProposalMachine machine, Outcome outcome, Signal signal)
+  private record Events(
+      ProposalMachine machine, Consumer<State> decided, Outcome outcome, Signal signal)
       implements DrivenMachine.Observer {
     @Override
     public void afterEvent() {
+      if (machine.decision() != null && outcome.decision == null) {
+        decided.accept(machine.log().state());
+      }
       signal.update(() -> {
         outcome.decision = machine.decision();
         outcome.failure = machine.failure();
@@ -153,7 +166,7 @@ public final class Operator implements AutoCloseable {
   /**
    * The state at the head, looked at now.
    *
-   * @throws BatchWeaveException as {@link #propose}
+   * @throws BatchWeaveException as {@link #propose(Proposal)}
    */
   public State state() {
     AtomicReference<@Nullable State> seen = new AtomicReference<>();
@@ -169,7 +182,7 @@ public final class Operator implements AutoCloseable {
    * Ends the stream at its next step. Sealing a sealed stream is no error.
    *
    * @return number of steps in the stream
-   * @throws BatchWeaveException as {@link #propose}
+   * @throws BatchWeaveException as {@link #propose(Proposal)}
    */
   public long seal() {
     // Refused means that somebody sealed it meanwhile: the end is where he put it.
@@ -187,98 +200,10 @@ public final class Operator implements AutoCloseable {
    * @return the version that registered it: the session's view
    * @throws BatchWeaveException {@link Kind#FENCED} if another launch overtook it, {@link
    *     Kind#RECLAIMED} if the step is below the horizon, {@link Kind#CONFIG} if it is beyond the
-   *     head or another launch is live and stays; else as {@link #propose}
+   *     head or another launch is live and stays; else as {@link #propose(Proposal)}
    */
   public long openSession(String group, String sessionId, long startStep, Takeover takeover) {
-    long[] view = {0};
-    Decision decision =
-        propose(state -> {
-          SessionState live = state.group(group).session();
-          if (live != null && live.sessionId().equals(sessionId)) {
-            view[0] = live.view();
-            return null;
-          }
-          requireRegistrable(state, group, startStep, takeover);
-          return new Block.OpenSession(
-              group, sessionId, startStep, takeover, state.group(group).changed());
-        });
-    if (decision.block() == null) {
-      return view[0];
-    }
-    if (decision.accepted()) {
-      return decision.version();
-    }
-    if (decision.verdict() == Verdict.MALFORMED || decision.verdict() == Verdict.OVER_LIMIT) {
-      throw new BatchWeaveException(
-          Kind.CONFIG,
-          "session refused: group="
-              + group
-              + " session="
-              + sessionId
-              + " verdict="
-              + decision.verdict()
-              + "; names are 1 to 64 characters of a-z, 0-9 and -");
-    }
-    return viewOfOvertaken(group, sessionId);
-  }
-
-  private static void requireRegistrable(
-      State state, String group, long startStep, Takeover takeover) {
-    if (startStep < state.horizon()) {
-      throw new BatchWeaveException(
-          Kind.RECLAIMED,
-          "session begins below the horizon: startStep="
-              + startStep
-              + " horizon="
-              + state.horizon()
-              + "; resume from a newer checkpoint");
-    }
-    if (startStep > state.nextStep()) {
-      throw new BatchWeaveException(
-          Kind.CONFIG,
-          "session begins beyond the head: startStep="
-              + startStep
-              + " nextStep="
-              + state.nextStep()
-              + "; is the checkpoint of another stream?");
-    }
-    SessionState live = state.group(group).session();
-    if (live != null && takeover == Takeover.REFUSE) {
-      throw new BatchWeaveException(
-          Kind.CONFIG,
-          "another launch is live: group="
-              + group
-              + " session="
-              + live.sessionId()
-              + " view="
-              + live.view()
-              + "; supersede it, or use another group");
-    }
-  }
-
-  /** The base moved: by the same launch, offered by another node, or by another launch. */
-  private long viewOfOvertaken(String group, String sessionId) {
-    long[] view = {0};
-    propose(state -> {
-      GroupState now = state.group(group);
-      SessionState live = now.session();
-      if (live != null && live.sessionId().equals(sessionId)) {
-        view[0] = live.view();
-        return null;
-      }
-      throw new BatchWeaveException(
-          Kind.FENCED,
-          "launch overtaken by another: group="
-              + group
-              + " session="
-              + sessionId
-              + " live="
-              + (live == null ? "none" : live.sessionId())
-              + " changedAt="
-              + now.changed()
-              + "; stop this one");
-    });
-    return view[0];
+    return SessionOpening.of(group, sessionId, startStep, takeover).attempt(this).session().view();
   }
 
   /**
@@ -290,7 +215,7 @@ public final class Operator implements AutoCloseable {
    * @param step the next step to read when training goes on from it
    * @throws BatchWeaveException {@link Kind#RECLAIMED} below the horizon; {@link Kind#CONFIG}
    *     beyond the head, for a bad name, or if that id is registered with another step; {@link
-   *     Kind#LIMIT}; else as {@link #propose}
+   *     Kind#LIMIT}; else as {@link #propose(Proposal)}
    */
   public Change operatorPin(String group, String id, long step) {
     return change(Registrations.operatorPin(group, id, step));
@@ -301,7 +226,8 @@ public final class Operator implements AutoCloseable {
    *
    * @param group the training job
    * @param id name of the checkpoint
-   * @throws BatchWeaveException {@link Kind#CONFIG} for a bad name; else as {@link #propose}
+   * @throws BatchWeaveException {@link Kind#CONFIG} for a bad name; else as {@link
+   *     #propose(Proposal)}
    */
   public Change unpin(String group, String id) {
     return change(Registrations.unpin(group, id));
@@ -313,7 +239,8 @@ public final class Operator implements AutoCloseable {
    *
    * @param group the training job
    * @param sessionId the launch
-   * @throws BatchWeaveException {@link Kind#CONFIG} for a bad name; else as {@link #propose}
+   * @throws BatchWeaveException {@link Kind#CONFIG} for a bad name; else as {@link
+   *     #propose(Proposal)}
    */
   public Change endSession(String group, String sessionId) {
     return change(Registrations.endSession(group, sessionId));
@@ -327,7 +254,7 @@ public final class Operator implements AutoCloseable {
    * @param to exclusive; at most the number of steps in the stream
    * @return the version of the skip: sessions with this view or a later one pass over them
    * @throws BatchWeaveException {@link Kind#RECLAIMED} below the horizon; {@link Kind#CONFIG}
-   *     beyond the head or without any step; {@link Kind#LIMIT}; else as {@link #propose}
+   *     beyond the head or without any step; {@link Kind#LIMIT}; else as {@link #propose(Proposal)}
    */
   public Change skip(long from, long to) {
     long[] before = {-1};
@@ -347,7 +274,7 @@ public final class Operator implements AutoCloseable {
    *
    * @param producer its id
    * @throws BatchWeaveException {@link Kind#CONFIG} if there is no such producer; else as {@link
-   *     #propose}
+   *     #propose(Proposal)}
    */
   public Change retire(String producer) {
     return change(Registrations.retire(producer));

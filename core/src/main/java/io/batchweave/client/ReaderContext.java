@@ -3,9 +3,11 @@ package io.batchweave.client;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.format.Limits;
+import io.batchweave.log.State;
 import io.batchweave.store.ObjectStore;
 import java.security.SecureRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +20,7 @@ public final class ReaderContext {
   private long seed = new SecureRandom().nextLong();
   private int windowSteps = 2 * Limits.SEGMENT_STEPS;
   private long openTimeoutNs = TimeUnit.SECONDS.toNanos(60);
+  private Consumer<State> onState = state -> {};
   private boolean concluded;
 
   /** Creates one with the defaults. */
@@ -135,6 +138,22 @@ public final class ReaderContext {
    */
   public ReaderContext openTimeoutNs(long openTimeoutNs) {
     this.openTimeoutNs = openTimeoutNs;
+    return this;
+  }
+
+  /** Told of each state at the head. */
+  public Consumer<State> onState() {
+    return onState;
+  }
+
+  /**
+   * Sets who is told of each state at the head, on the agent's thread and before {@link
+   * StreamReader#lookup} shows it.
+   *
+   * @param onState must not block, nor keep the state
+   */
+  public ReaderContext onState(Consumer<State> onState) {
+    this.onState = onState;
     return this;
   }
 }

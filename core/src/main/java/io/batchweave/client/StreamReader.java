@@ -172,6 +172,9 @@ public final class StreamReader implements AutoCloseable {
     takeDescribed();
     if (opens || before.version() >= 0) {
       State state = machine.log().state();
+      if (state.version() != before.version()) {
+        context.onState().accept(state);
+      }
       view =
           new View(
               state.version(),
@@ -277,6 +280,14 @@ public final class StreamReader implements AutoCloseable {
 
   private static boolean isAnswer(StepResult result) {
     return !(result instanceof StepResult.NotYet || result instanceof StepResult.Loading);
+  }
+
+  /** Reads on to the head now, whatever the pace, without waiting for it. */
+  public void look() {
+    agent.execute(() -> {
+      machine.look();
+      driven.poke();
+    });
   }
 
   /**

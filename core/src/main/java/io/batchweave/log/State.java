@@ -194,17 +194,7 @@ public final class State {
    * @param view version that registered the session
    */
   public long nextUnskipped(long step, long view) {
-    long candidate = step;
-    for (boolean moved = true; moved; ) {
-      moved = false;
-      for (SkipState skip : skips) {
-        if (skip.version() <= view && skip.from() <= candidate && candidate < skip.to()) {
-          candidate = skip.to();
-          moved = true;
-        }
-      }
-    }
-    return candidate;
+    return SkipState.firstBeyond(skips, view, step);
   }
 
   /**

@@ -27,9 +27,10 @@
  * <h2>Which steps a session reads (normative)</h2>
  *
  * <p>The session's version is its view: skips of that version and older are passed over, later ones
- * are not. {@link io.batchweave.read.StepOrder} is the one function that says so. It needs a state
- * at or past the view, however that was reached, and gives the same answer from every such state
- * for every step that the session protects: whoever opens late, or from a snapshot, reads the same
+ * are not. {@link io.batchweave.read.StepOrder} is the one function that says so ({@link
+ * io.batchweave.read.SessionView}: its answers for one session as a value). It needs a state at or
+ * past the view, however that was reached, and gives the same answer from every such state for
+ * every step that the session protects: whoever opens late, or from a snapshot, reads the same
  * steps as everybody else. A reader without a session (view 0) passes over nothing.
  *
  * <h2>Which bytes</h2>

@@ -121,6 +121,11 @@ class ProducerReaderTest {
         assertInstanceOf(StepResult.NotYet.class, reader.lookup(0));
         producer.add(tgb(GRID, "x"), bytes("1"));
         assertInstanceOf(StepResult.Ready.class, reader.await(0, TIMEOUT_NS));
+        // The waiting thread may be here before the agent has told its listener.
+        long deadlineNs = System.nanoTime() + TIMEOUT_NS;
+        while (changes.get() == 0 && System.nanoTime() - deadlineNs < 0) {
+          Thread.onSpinWait();
+        }
         assertTrue(changes.get() > 0);
         long view = operator.openSession("g", "one", 0, Takeover.REFUSE);
         assertEquals(view, operator.openSession("g", "one", 0, Takeover.REFUSE));

@@ -8,6 +8,7 @@ import io.batchweave.bridge.handshake.RefusalCode;
 import io.batchweave.bridge.memory.RingAllocation;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.SessionKey;
+import io.batchweave.client.SessionOpening.Opened;
 import io.batchweave.format.Block;
 import io.batchweave.format.StreamDescriptor;
 import java.util.ArrayDeque;
@@ -35,6 +36,7 @@ final class DaemonAgent implements Agent {
   private final DoorbellIdleStrategy doorbell;
   private final HandshakeServer handshake;
   private final List<RingAgent> rings = new ArrayList<>();
+  private final Launches launches;
   private final Set<SessionKey> superseded = new HashSet<>();
   private final ArrayDeque<SessionKey> supersededOrder = new ArrayDeque<>();
   private final RingAllocation spareAllocation;
@@ -62,6 +64,7 @@ final class DaemonAgent implements Agent {
     if (found.numbers().isEmpty()) {
       parts.directory().keepSpare(spareAllocation);
     } // else the room is for the ranks that come back now
+    this.launches = new Launches(parts, this::onLive, this::refuse);
     this.nextSweepNs = context.nanoClock().nanoTime() + SWEEP_NS;
     for (RingFiles.DataFile file : files.files()) {
       rings.add(new RingAgent(parts, file, found.take(file.header().number()), handshake::answer));
@@ -93,9 +96,11 @@ final class DaemonAgent implements Agent {
       throw new AgentTerminationException(dead);
     }
     work += parts.fetcher().doWork();
+    work += launches.doWork();
     for (RingAgent ring : rings) {
       work += ring.doWork();
     }
+    endOvertaken();
     sweep();
     return work;
   }
@@ -114,14 +119,18 @@ final class DaemonAgent implements Agent {
   private void onHello(Hello hello) {
     Answer.Refused refused = decide(hello);
     if (refused != null) {
-      if (refused.code() != RefusalCode.NOT_YET) {
-        parts.metrics().refusals.increment();
-      }
-      handshake.answer(hello, refused);
+      refuse(hello, refused);
     }
   }
 
-  /** Hands the Hello to its ring, or says why not. */
+  private void refuse(Hello hello, Answer.Refused refused) {
+    if (refused.code() != RefusalCode.NOT_YET) {
+      parts.metrics().refusals.increment();
+    }
+    handshake.answer(hello, refused);
+  }
+
+  /** Has the Hello's launch looked up, or says why not. */
   private Answer.@Nullable Refused decide(Hello hello) {
     Answer.Refused malformed = HelloCheck.form(hello);
     if (malformed != null) {
@@ -146,21 +155,24 @@ final class DaemonAgent implements Agent {
     if (unreadable != null) {
       return unreadable;
     }
-    SessionKey session =
-        new SessionKey(
-            new Id128(
-                descriptor.streamId().getMostSignificantBits(),
-                descriptor.streamId().getLeastSignificantBits()),
-            hello.group(),
-            hello.session(),
-            hello.shape().dpSize(),
-            hello.shape().cpSize());
-    if (superseded.contains(session)) {
-      return new Answer.Refused(
-          RefusalCode.SUPERSEDED,
-          "a newer session of the group has taken over: " + hello.describe() + "; stop");
+    SessionKey session = sessionOf(hello, descriptor);
+    Answer.Refused elsewhere = place(hello, session) instanceof Place.None none ? none.why() : null;
+    if (elsewhere == null) {
+      // Nothing is registered that this node could not serve.
+      launches.onHello(hello, session, source);
     }
-    return assign(hello, session, source, descriptor);
+    return elsewhere;
+  }
+
+  private static SessionKey sessionOf(Hello hello, StreamDescriptor descriptor) {
+    return new SessionKey(
+        new Id128(
+            descriptor.streamId().getMostSignificantBits(),
+            descriptor.streamId().getLeastSignificantBits()),
+        hello.group(),
+        hello.session(),
+        hello.shape().dpSize(),
+        hello.shape().cpSize());
   }
 
   private @Nullable StreamSource sourceOf(String name) {
@@ -172,15 +184,47 @@ final class DaemonAgent implements Agent {
     return null;
   }
 
-  private Answer.@Nullable Refused assign(
-      Hello hello, SessionKey session, StreamSource source, StreamDescriptor descriptor) {
+  /** Gives a Hello whose launch is live to its ring. */
+  private void onLive(Hello hello, SessionKey session, StreamSource source, Opened launch) {
+    StreamDescriptor descriptor = source.descriptor();
+    switch (place(hello, session)) {
+      case Place.None none -> refuse(hello, none.why());
+      case Place.Ring chosen when descriptor != null -> {
+        RingAgent ring = chosen.ring();
+        SessionKey before = ring.session();
+        boolean takesOver =
+            before != null && isSameGroup(before, session) && !isSameLaunch(before, session);
+        takesOver &= ring.isServing();
+        ring.onHello(hello, session, launch, source, descriptor);
+        if (takesOver && before != null && session.equals(ring.session())) {
+          supersede(before);
+        }
+      }
+      case Place.Ring chosen -> throw new IllegalStateException("no descriptor: " + chosen);
+    }
+  }
+
+  /** Where a session goes on this node. */
+  private sealed interface Place {
+    /** To a ring: its own, that of the launch it supersedes, or a free one. */
+    record Ring(RingAgent ring) implements Place {}
+
+    /** Nowhere. */
+    record None(Answer.Refused why) implements Place {}
+  }
+
+  private Place place(Hello hello, SessionKey session) {
+    if (superseded.contains(session)) {
+      return none(
+          RefusalCode.SUPERSEDED,
+          "a newer session of the group has taken over: " + hello.describe() + "; stop");
+    }
     RingAgent free = null;
     RingAgent ofGroup = null;
     for (RingAgent ring : rings) {
       SessionKey served = ring.session();
       if (served != null && isSameLaunch(served, session)) {
-        ring.onHello(hello, session, source, descriptor);
-        return null;
+        return new Place.Ring(ring);
       }
       if (served != null && ring.isServing()) {
         ofGroup = isSameGroup(served, session) ? ring : ofGroup;
@@ -189,29 +233,27 @@ final class DaemonAgent implements Agent {
       }
     }
     if (ofGroup != null && hello.takeover() == Block.Takeover.REFUSE) {
-      return new Answer.Refused(
+      return none(
           RefusalCode.SESSION_LIVE,
           "another session of the group lives on this node: "
               + hello.describe()
               + "; end it, or let this one supersede it");
     }
     RingAgent chosen = ofGroup == null ? free : ofGroup;
-    if (chosen == null) {
-      return new Answer.Refused(
-          RefusalCode.NO_RING,
-          "every ring serves another session: rings="
-              + rings.size()
-              + " "
-              + hello.describe()
-              + "; serve with --rings "
-              + (rings.size() + 1));
-    }
-    SessionKey before = chosen.session();
-    chosen.onHello(hello, session, source, descriptor);
-    if (ofGroup != null && before != null && session.equals(chosen.session())) {
-      supersede(before);
-    }
-    return null;
+    return chosen != null
+        ? new Place.Ring(chosen)
+        : none(
+            RefusalCode.NO_RING,
+            "every ring serves another session: rings="
+                + rings.size()
+                + " "
+                + hello.describe()
+                + "; serve with --rings "
+                + (rings.size() + 1));
+  }
+
+  private static Place none(RefusalCode code, String text) {
+    return new Place.None(new Answer.Refused(code, text));
   }
 
   private static boolean isSameGroup(SessionKey one, SessionKey other) {
@@ -222,7 +264,19 @@ final class DaemonAgent implements Agent {
     return isSameGroup(one, other) && one.session().equals(other.session());
   }
 
+  /** Ends what newer launches have taken over on other nodes. */
+  private void endOvertaken() {
+    for (RingAgent ring : rings) {
+      SessionKey served = ring.session();
+      if (served != null && ring.isOvertaken()) {
+        supersede(served);
+        ring.endSession();
+      }
+    }
+  }
+
   private void supersede(SessionKey session) {
+    launches.forget(session);
     if (superseded.add(session)) {
       supersededOrder.add(session);
       parts.say("session superseded: group=" + session.group() + " session=" + session.session());

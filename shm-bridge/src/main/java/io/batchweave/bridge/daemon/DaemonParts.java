@@ -1,12 +1,18 @@
 package io.batchweave.bridge.daemon;
 
 import io.batchweave.client.MachineAgent;
+import io.batchweave.client.Operator;
+import io.batchweave.client.OperatorContext;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 
 /** What the rings of one daemon share. */
 final class DaemonParts implements AutoCloseable {
   private static final int OPENING_THREADS = 4;
+
+  /** One attempt at changing the log; after it ranks are told what is in the way. */
+  private static final long PROPOSE_NS = TimeUnit.SECONDS.toNanos(5);
 
   private final DaemonContext context;
   private final DaemonDirectory directory;
@@ -15,11 +21,13 @@ final class DaemonParts implements AutoCloseable {
   private final MachineAgent followers;
   private final ScheduledExecutorService background;
   private final int windowSteps;
+  private final Runnable wake;
 
   DaemonParts(DaemonContext context, DaemonDirectory directory, int windowSteps, Runnable wake) {
     this.context = context;
     this.directory = directory;
     this.windowSteps = windowSteps;
+    this.wake = wake;
     this.metrics = new DaemonMetrics();
     this.fetcher =
         new Fetcher(
@@ -61,9 +69,30 @@ final class DaemonParts implements AutoCloseable {
     return background;
   }
 
-  /** A feed of a stream's steps, opened in the background. */
-  StepFeed newFeed(StreamSource source) {
-    return new StepFeed(source, followers, context.nanoClock(), background, windowSteps);
+  /** A feed of a stream's steps for one session, opened in the background. */
+  StepFeed newFeed(StreamSource source, String group, long view) {
+    return new StepFeed(
+        source,
+        new GroupWatch(group, view),
+        followers,
+        context.nanoClock(),
+        background,
+        windowSteps);
+  }
+
+  /** Changes the log of a stream; its methods block. Closed by the caller. */
+  Operator newOperator(StreamSource source) {
+    return Operator.open(
+        new OperatorContext()
+            .store(source.retryingStore())
+            .agent(followers)
+            .nanoClock(context.nanoClock())
+            .timeoutNs(PROPOSE_NS));
+  }
+
+  /** Wakes the agent's thread, from any other. */
+  void wake() {
+    wake.run();
   }
 
   /** Says a line to people. */

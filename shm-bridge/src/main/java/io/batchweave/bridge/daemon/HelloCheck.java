@@ -6,6 +6,7 @@ import io.batchweave.bridge.handshake.Answer.Refused;
 import io.batchweave.bridge.handshake.Hello;
 import io.batchweave.bridge.handshake.RefusalCode;
 import io.batchweave.bridge.ring.RingAbi;
+import io.batchweave.client.SessionOpening.Opened;
 import io.batchweave.format.Grid;
 import io.batchweave.format.Limits;
 import io.batchweave.format.StreamDescriptor;
@@ -52,6 +53,9 @@ final class HelloCheck {
     if (hello.nextStep() < Hello.NO_STEP) {
       return malformed("nextStep", Long.toString(hello.nextStep()), "-1 or a step");
     }
+    if (hello.viewVersion() < 0) {
+      return malformed("viewVersion", Long.toString(hello.viewVersion()), "0 or a version");
+    }
     // Names are joined to the daemon directory: anything but the one pattern could leave it.
     if (!isReaderName(hello.readerFile())) {
       return malformed("readerFile", hello.readerFile(), "<32 hex digits>.reader");
@@ -90,6 +94,37 @@ final class HelloCheck {
       }
     }
     return null;
+  }
+
+  /**
+   * Why the rank is not of this launch: ranks that say no step of their own must agree on where the
+   * session starts. Null if it is.
+   */
+  static @Nullable Refused launch(Hello hello, Opened launch) {
+    if (hello.viewVersion() > 0 && hello.viewVersion() != launch.view().version()) {
+      return new Refused(
+          RefusalCode.SUPERSEDED,
+          "the session was registered anew: view="
+              + launch.view().version()
+              + " known="
+              + hello.viewVersion()
+              + "; stop ("
+              + hello.describe()
+              + ")");
+    }
+    long start = launch.session().startStep();
+    if (hello.nextStep() != Hello.NO_STEP || wantedStep(hello, start) == start) {
+      return null;
+    }
+    return new Refused(
+        RefusalCode.START_DISAGREES,
+        "the token disagrees with the session's start: token="
+            + wantedStep(hello, start)
+            + " session="
+            + start
+            + "; load the same checkpoint on all ranks, and give each launch a session of its own ("
+            + hello.describe()
+            + ")");
   }
 
   /** The grid of the training job. */

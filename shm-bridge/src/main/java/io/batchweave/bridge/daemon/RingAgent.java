@@ -23,13 +23,16 @@ import io.batchweave.bridge.ring.RingMachine;
 import io.batchweave.bridge.ring.RingSettings;
 import io.batchweave.bridge.ring.RingStatus;
 import io.batchweave.bridge.ring.SessionKey;
+import io.batchweave.client.SessionOpening.Opened;
 import io.batchweave.format.StreamDescriptor;
 import io.batchweave.log.Bits;
+import io.batchweave.read.SessionView;
 import io.batchweave.read.SlicePlan;
 import io.batchweave.store.ObjectStore;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
@@ -46,9 +49,13 @@ import org.jspecify.annotations.Nullable;
 final class RingAgent implements AutoCloseable {
   private static final int DESCRIPTORS = 256;
   private static final int MAX_OFFERS_PER_CYCLE = 16;
+  private static final int MAX_KNOWN = 16;
   private static final long PROBE_NS = TimeUnit.MILLISECONDS.toNanos(5);
   private static final long STATUS_NS = TimeUnit.MILLISECONDS.toNanos(20);
   private static final long IDLE_FEED_NS = TimeUnit.SECONDS.toNanos(30);
+
+  /** What ranks of one session are served. */
+  private record Served(SessionView view, StreamSource source, StreamDescriptor descriptor) {}
 
   private final DaemonParts parts;
   private final RingFiles.DataFile data;
@@ -61,13 +68,14 @@ final class RingAgent implements AutoCloseable {
   private final ArrayDeque<RingCommand> commands = new ArrayDeque<>();
   private final Consumer<RingCommand> addCommand = commands::add;
   private final RingReaders readers;
+  private final LinkedHashMap<SessionKey, Served> known = new LinkedHashMap<>();
   private final Map<Long, ControlFile> generations = new HashMap<>();
   private final RingFetches fetches;
   private @Nullable SessionKey feedSession;
   private @Nullable StreamSource source;
   private @Nullable StreamDescriptor descriptor;
   private @Nullable StepSource steps;
-  private long sessionStartStep = Hello.NO_STEP;
+  private long foundView;
   private long nextProbeNs;
   private long nextStatusNs;
   private long idleSinceNs;
@@ -121,6 +129,7 @@ final class RingAgent implements AutoCloseable {
 
   private void adopt(FoundRings.Ring found) {
     found.generations().forEach(file -> generations.put(file.header().generation(), file));
+    foundView = found.generations().getLast().header().session().sessionVersion();
     found.readers().forEach(readers::adopt);
     RingStatus status = machine.status("");
     SessionKey session = machine.session();
@@ -164,20 +173,22 @@ final class RingAgent implements AutoCloseable {
   // ---- Hello
 
   /** A Hello whose form, stream and session were found good. */
-  void onHello(Hello hello, SessionKey session, StreamSource from, StreamDescriptor about) {
+  void onHello(
+      Hello hello, SessionKey session, Opened launch, StreamSource from, StreamDescriptor about) {
     Id128 id = Id128.parse(hello.readerFile().substring(0, 32));
-    Answer.Refused refused = readers.open(hello, id);
+    Answer.Refused refused = HelloCheck.launch(hello, launch);
     if (refused == null) {
-      refused = checkStart(hello, session);
+      refused = readers.open(hello, id);
     }
     if (refused != null) {
       parts.metrics().refusals.increment();
       answers.accept(hello, refused);
       return;
     }
+    remember(session, new Served(launch.view(), from, about));
     readers.expectAnswer(id, hello, now());
     List<Coordinate> coordinates = coordinates(hello, about);
-    long wanted = HelloCheck.wantedStep(hello, Math.max(0, sessionStartStep));
+    long wanted = launch.view().next(HelloCheck.wantedStep(hello, launch.session().startStep()));
     machine.onHello(
         new ReaderHello(
             id,
@@ -191,35 +202,17 @@ final class RingAgent implements AutoCloseable {
             regionBytes(wanted, coordinates)),
         now());
     if (session.equals(machine.session())) {
-      follow(session, from, about);
+      follow(session);
     }
     execute();
   }
 
-  /** Ranks that say no step of their own must agree on where the session starts. */
-  private Answer.@Nullable Refused checkStart(Hello hello, SessionKey session) {
-    if (!session.equals(machine.session()) || !isServing()) {
-      sessionStartStep = Hello.NO_STEP;
+  private void remember(SessionKey session, Served served) {
+    known.remove(session);
+    known.put(session, served);
+    if (known.size() > MAX_KNOWN) {
+      known.remove(known.firstEntry().getKey());
     }
-    if (hello.nextStep() != Hello.NO_STEP) {
-      return null;
-    }
-    long start = HelloCheck.wantedStep(hello, Math.max(0, sessionStartStep));
-    if (sessionStartStep == Hello.NO_STEP) {
-      sessionStartStep = start;
-    }
-    if (start != sessionStartStep) {
-      return new Answer.Refused(
-          RefusalCode.START_DISAGREES,
-          "the token disagrees with the session's start: token="
-              + start
-              + " session="
-              + sessionStartStep
-              + "; load the same checkpoint on all ranks ("
-              + hello.describe()
-              + ")");
-    }
-    return null;
   }
 
   private static List<Coordinate> coordinates(Hello hello, StreamDescriptor about) {
@@ -251,14 +244,38 @@ final class RingAgent implements AutoCloseable {
     return (plan.lengthBytes() + page - 1) / page * page;
   }
 
-  private void follow(SessionKey session, StreamSource from, StreamDescriptor about) {
-    if (!session.equals(feedSession)) {
+  /** Reads for a session from now on, if ranks of it said Hello here. */
+  private void follow(SessionKey session) {
+    Served served = known.get(session);
+    if (served != null && !session.equals(feedSession)) {
       unfollow();
       feedSession = session;
-      source = from;
-      descriptor = about;
-      steps = new StepSource(parts.newFeed(from), about.grid());
+      source = served.source();
+      descriptor = served.descriptor();
+      steps =
+          new StepSource(
+              parts.newFeed(served.source(), session.group(), served.view().version()),
+              served.descriptor().grid(),
+              served.view());
     }
+  }
+
+  /** Manifest version that is the session's view. */
+  private long viewVersion() {
+    StepSource open = steps;
+    return open == null ? foundView : open.view().version();
+  }
+
+  /** Whether a newer launch of the group has taken over, on whatever node. */
+  boolean isOvertaken() {
+    StepSource open = steps;
+    return open != null && !open.feed().newerLaunch().isEmpty() && isServing();
+  }
+
+  /** Serves the session no longer: its ranks are told when they say Hello. */
+  void endSession() {
+    machine.onEnd(CloseReason.SESSION_END, now());
+    execute();
   }
 
   private void unfollow() {
@@ -350,7 +367,7 @@ final class RingAgent implements AutoCloseable {
           if (used > 0 && used + length > prefetchBytes && !isAnyRankOutOfSteps()) {
             return offered;
           }
-          machine.onStep(wanted, wanted + 1, length);
+          machine.onStep(wanted, open.view().next(wanted + 1), length);
         }
       }
       offered++;
@@ -496,6 +513,7 @@ final class RingAgent implements AutoCloseable {
 
   private void create(RingCommand.Create create) {
     SessionKey session = create.session();
+    follow(session); // it may have waited for the generation of another one to close
     GenerationHeader header =
         new GenerationHeader(
             data.header(),
@@ -508,7 +526,7 @@ final class RingAgent implements AutoCloseable {
                 session.streamId(),
                 session.group(),
                 session.session(),
-                0,
+                viewVersion(),
                 session.dpSize(),
                 session.cpSize(),
                 create.localReaders()),
@@ -574,7 +592,7 @@ final class RingAgent implements AutoCloseable {
             settings.hold(),
             about.dp(),
             about.cp()),
-        new Answer.Start(about.streamId(), 0, welcome.firstStep(), welcome.firstN()));
+        new Answer.Start(about.streamId(), viewVersion(), welcome.firstStep(), welcome.firstN()));
   }
 
   private void refuse(RingCommand.Refuse refuse) {

@@ -19,7 +19,14 @@ final class StepFeed {
   private static final long REOPEN_NS = TimeUnit.SECONDS.toNanos(1);
   private static final StepResult OPENING = new StepResult.Loading();
 
+  /**
+   * Also a reader whose window is full, and which so reads nothing, looks whether it was
+   * superseded.
+   */
+  private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(5);
+
   private final StreamSource source;
+  private final GroupWatch group;
   private final MachineAgent agent;
   private final NanoClock clock;
   private final ScheduledExecutorService opener;
@@ -28,19 +35,23 @@ final class StepFeed {
   private volatile String trouble;
   private volatile @Nullable BatchWeaveException failure;
   private volatile boolean closed;
+  private long nextLookNs;
 
   StepFeed(
       StreamSource source,
+      GroupWatch group,
       MachineAgent agent,
       NanoClock clock,
       ScheduledExecutorService opener,
       int windowSteps) {
     this.source = source;
+    this.group = group;
     this.agent = agent;
     this.clock = clock;
     this.opener = opener;
     this.windowSteps = windowSteps;
     this.trouble = "the stream is being opened: url=" + source.url();
+    this.nextLookNs = clock.nanoTime() + LOOK_NS;
     opener.execute(this::open);
   }
 
@@ -55,6 +66,7 @@ final class StepFeed {
                   .store(source.retryingStore())
                   .agent(agent)
                   .nanoClock(clock)
+                  .onState(group::onState)
                   .windowSteps(windowSteps));
       reader = opened;
       trouble = "";
@@ -91,6 +103,17 @@ final class StepFeed {
     if (open != null) {
       open.prefetchFrom(step);
     }
+  }
+
+  /** The launch that has taken over from the one that is served; empty while none has. */
+  String newerLaunch() {
+    long now = clock.nanoTime();
+    StreamReader open = reader;
+    if (open != null && now - nextLookNs >= 0) {
+      nextLookNs = now + LOOK_NS;
+      open.look();
+    }
+    return group.newer();
   }
 
   /** What keeps the stream from being read just now; empty if nothing does. */

@@ -6,6 +6,7 @@ import io.batchweave.bridge.ring.Coordinate;
 import io.batchweave.bridge.ring.FailReason;
 import io.batchweave.bridge.ring.TableEntry;
 import io.batchweave.format.Grid;
+import io.batchweave.read.SessionView;
 import io.batchweave.read.SlicePlan;
 import io.batchweave.read.StepResult;
 import java.util.ArrayList;
@@ -39,14 +40,21 @@ final class StepSource {
 
   private final StepFeed feed;
   private final Grid grid;
+  private final SessionView view;
   private final TreeMap<Long, RegionPlan> plans = new TreeMap<>();
   private List<Coordinate> coordinates = List.of();
   private String trouble = "";
   private long windowAt;
 
-  StepSource(StepFeed feed, Grid grid) {
+  StepSource(StepFeed feed, Grid grid, SessionView view) {
     this.feed = feed;
     this.grid = grid;
+    this.view = view;
+  }
+
+  /** The session's view: which steps it asks for. */
+  SessionView view() {
+    return view;
   }
 
   StepFeed feed() {

@@ -82,6 +82,7 @@ public final class AeronAttacher implements Attacher {
             identity.cpSize(),
             identity.localReaders()),
         request.nextStep() == NO_STEP ? Hello.NO_STEP : request.nextStep(),
+        request.viewVersion(),
         takeover,
         new Hello.Sender(identity.rank(), (int) ProcessHandle.current().pid(), ClientKind.JAVA),
         RingAbi.readerName(request.reader()),

@@ -61,7 +61,8 @@ final class HandshakeCodec {
         .pid(hello.sender().pid())
         .takeover(Takeover.valueOf(hello.takeover().name()))
         .client(
-            io.batchweave.bridge.handshake.sbe.ClientKind.valueOf(hello.sender().client().name()));
+            io.batchweave.bridge.handshake.sbe.ClientKind.valueOf(hello.sender().client().name()))
+        .viewVersion(hello.viewVersion());
     byte[] stream = text("stream", hello.stream(), HandshakeProtocol.MAX_STREAM_BYTES);
     byte[] group = text("group", hello.group(), HandshakeProtocol.MAX_NAME_BYTES);
     byte[] session = text("session", hello.session(), HandshakeProtocol.MAX_NAME_BYTES);
@@ -156,6 +157,7 @@ final class HandshakeCodec {
                 helloDecoder.cpSize(),
                 helloDecoder.localReaders()),
             helloDecoder.nextStep(),
+            helloDecoder.viewVersion(),
             Block.Takeover.valueOf(helloDecoder.takeover().name()),
             new Hello.Sender(
                 helloDecoder.rank(),
@@ -190,6 +192,7 @@ final class HandshakeCodec {
         "",
         new Hello.RankShape(0, 1, 0, 1, 1),
         Hello.NO_STEP,
+        0,
         Block.Takeover.REFUSE,
         new Hello.Sender(helloDecoder.rank(), helloDecoder.pid(), ClientKind.JAVA),
         "",

@@ -15,6 +15,7 @@ import io.batchweave.format.Block;
  * @param shape where the rank stands in the training job
  * @param nextStep step after the last one taken; {@link #NO_STEP}: start at the token, else at the
  *     session's start
+ * @param viewVersion the session's view, as an earlier Welcome told it; 0: not known
  * @param takeover what the session does to a live one of its group
  * @param sender who says it, for messages
  * @param readerFile name of the reader file, created, locked and mapped
@@ -30,6 +31,7 @@ public record Hello(
     String session,
     RankShape shape,
     long nextStep,
+    long viewVersion,
     Block.Takeover takeover,
     Sender sender,
     String readerFile,
@@ -74,6 +76,7 @@ public record Hello(
         session,
         shape,
         nextStep,
+        viewVersion,
         takeover,
         sender,
         readerFile,

@@ -16,8 +16,10 @@ public interface Attacher extends AutoCloseable {
    * @param reader the reader file, created, locked and mapped
    * @param previous the reader file of the attachment that this one replaces, or {@link Id128#NONE}
    * @param nextStep the step after the last one taken, or {@link #NO_STEP}
+   * @param viewVersion the session's view, as the daemon told it before; 0 when it has not
    */
-  record Request(RankIdentity identity, Id128 reader, Id128 previous, long nextStep) {}
+  record Request(
+      RankIdentity identity, Id128 reader, Id128 previous, long nextStep, long viewVersion) {}
 
   /**
    * Where to read.

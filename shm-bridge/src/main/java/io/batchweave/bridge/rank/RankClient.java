@@ -89,6 +89,11 @@ public final class RankClient implements AutoCloseable {
     return held;
   }
 
+  private long viewVersion() {
+    Attacher.Attached known = attached;
+    return known == null ? 0 : known.viewVersion();
+  }
+
   /** What the daemon told at the last attachment; null before the first. */
   public Attacher.@Nullable Attached attached() {
     return attached;
@@ -198,7 +203,8 @@ public final class RankClient implements AutoCloseable {
             context
                 .attacher()
                 .attach(
-                    new Attacher.Request(context.identity(), made.id(), previous, nextStep),
+                    new Attacher.Request(
+                        context.identity(), made.id(), previous, nextStep, viewVersion()),
                     deadlineNs);
         good = made.attach(answer, newestData());
         remember(made);
@@ -217,7 +223,8 @@ public final class RankClient implements AutoCloseable {
           continue; // a daemon that is ending: look for the next one
         }
         throw e.kind() == Kind.RETRYABLE
-            ? new DaemonLostException("no daemon took this rank: " + where(), e)
+            ? new DaemonLostException(
+                "no daemon took this rank: " + where() + ": " + e.getMessage(), e)
             : e;
       } finally {
         if (!good && !former.contains(made)) {

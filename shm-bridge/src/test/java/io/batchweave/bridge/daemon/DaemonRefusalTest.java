@@ -47,6 +47,7 @@ class DaemonRefusalTest extends DaemonFixture {
         session,
         shape,
         0,
+        0,
         Block.Takeover.SUPERSEDE,
         new Hello.Sender(3, 4, ClientKind.JAVA),
         readerFile,

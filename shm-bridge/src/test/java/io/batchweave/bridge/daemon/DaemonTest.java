@@ -225,7 +225,7 @@ class DaemonTest extends DaemonFixture {
         assertTrue(failed.text().contains("--memory"), failed.text());
         assertTrue(failed.text().contains("needed="), failed.text());
       }
-      assertEquals(1, metric(daemon, "batchweave_steps_failed_total"));
+      await("the count", () -> metric(daemon, "batchweave_steps_failed_total") == 1);
     }
   }
 

@@ -118,6 +118,7 @@ final class TestRank implements AutoCloseable {
             identity.session(),
             identity.shape(),
             nextStep,
+            welcome == null ? 0 : welcome.start().viewVersion(),
             Block.Takeover.SUPERSEDE,
             new Hello.Sender(
                 identity.shape().dp(), (int) ProcessHandle.current().pid(), ClientKind.JAVA),

@@ -20,7 +20,7 @@ class HandshakeCodecTest {
   private static final int HEADER_BYTES = 8;
   private static final int TAKEOVER_OFFSET = HEADER_BYTES + 52;
   private static final int CLIENT_OFFSET = HEADER_BYTES + 53;
-  private static final int STREAM_OFFSET = HEADER_BYTES + 54;
+  private static final int STREAM_OFFSET = HEADER_BYTES + 62;
   private static final int CODE_OFFSET = HEADER_BYTES + 28;
 
   private final HandshakeCodec codec = new HandshakeCodec();
@@ -36,6 +36,7 @@ class HandshakeCodecTest {
         "run-1-0",
         new Hello.RankShape(3, 8, 1, 2, 4),
         41,
+        17,
         Block.Takeover.REFUSE,
         new Hello.Sender(12, 4711, ClientKind.PYTHON),
         "0123456789abcdef0123456789abcdef.reader",
@@ -86,6 +87,7 @@ class HandshakeCodecTest {
             "n".repeat(HandshakeProtocol.MAX_NAME_BYTES),
             hello().shape(),
             Hello.NO_STEP,
+            Long.MAX_VALUE,
             Block.Takeover.SUPERSEDE,
             hello().sender(),
             "r".repeat(HandshakeProtocol.MAX_FILE_BYTES),
@@ -113,6 +115,7 @@ class HandshakeCodecTest {
             "g",
             "s",
             hello.shape(),
+            0,
             0,
             hello.takeover(),
             hello.sender(),

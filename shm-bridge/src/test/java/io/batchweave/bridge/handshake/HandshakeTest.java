@@ -120,6 +120,7 @@ class HandshakeTest {
         hello.session(),
         hello.shape(),
         number,
+        0,
         hello.takeover(),
         hello.sender(),
         "reader-" + number,

@@ -138,6 +138,7 @@ class NativeHandshakeTest {
     assertEquals(4711, hello.pid());
     assertEquals(Takeover.REFUSE, hello.takeover());
     assertEquals(ClientKind.C, hello.client());
+    assertEquals(99, hello.viewVersion());
     byte[] bytes = new byte[512];
     assertEquals("s3://bucket/corpus", text(bytes, hello.getStream(bytes, 0, 512)));
     assertEquals("group-1", text(bytes, hello.getGroup(bytes, 0, 64)));
