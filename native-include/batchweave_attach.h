@@ -219,6 +219,30 @@ static inline bw_status bw_daemon_check(const bw_client *client, bw_error *error
     return BW_OK;
 }
 
+/**
+ * Refuses a directory that is not to be trusted: a link, open to all, or of another user unless that one shares
+ * it with a group and the caller named it. BW_AGAIN: there is none.
+ */
+static inline bw_status bw_directory_check(const bw_client *client, bw_error *error) {
+    struct stat status;
+    char own[64];
+    if (lstat(client->directory, &status) != 0) {
+        (void)bw_fail_errno(error, "stat", client->directory, errno);
+        return errno == ENOENT ? BW_AGAIN : BW_ERROR_SYSTEM;
+    }
+    const int length = snprintf(own, sizeof own, "/dev/shm/batchweave-%u/", (unsigned)geteuid());
+    const bool unnamed = strncmp(client->directory, own, (size_t)length) == 0; /* may have been made by anybody */
+    const bool ours = status.st_uid == geteuid() || status.st_uid == 0;
+    const bool shared = (status.st_mode & S_IWGRP) != 0 && !unnamed;
+    if (!S_ISDIR(status.st_mode) || (status.st_mode & S_IWOTH) != 0 || (!ours && !shared)) {
+        return bw_fail(error, BW_ERROR_ARGUMENT,
+                "not a directory to trust: directory=%s owner=%u mode=%o; it is its daemon's user's own, or shared by"
+                " serve --group",
+                client->directory, (unsigned)status.st_uid, (unsigned)status.st_mode);
+    }
+    return BW_OK;
+}
+
 /* ---------------------------------------------------------------- the reader file */
 
 /** Takes the lock of a file just made; false when it is not the file of that path any more. */
@@ -619,7 +643,10 @@ static inline bw_status bw_attach_round(bw_client *client, bw_attachment *attach
                 "no daemon serves this directory: directory=%s; start one with `batchweave serve`", client->directory);
         return BW_AGAIN;
     }
-    bw_status status = bw_daemon_check(client, error);
+    bw_status status = bw_directory_check(client, error);
+    if (status == BW_OK) {
+        status = bw_daemon_check(client, error);
+    }
     if (status != BW_OK) {
         return status;
     }

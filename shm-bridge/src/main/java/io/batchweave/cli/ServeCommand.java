@@ -26,7 +26,8 @@ import picocli.CommandLine.Spec;
     footerHeading = "%nExamples:%n",
     footer = {
       "  ./batchweave serve s3://bucket/run7 --memory 8GiB",
-      "  ./batchweave serve s3://bucket/train s3://bucket/valid --memory 4GiB --rings 2"
+      "  ./batchweave serve s3://bucket/train s3://bucket/valid --memory 4GiB --rings 2",
+      "  ./batchweave serve s3://bucket/run7 --dir /dev/shm/team --group research"
     })
 final class ServeCommand implements Callable<Integer> {
   @Spec private CommandSpec spec = CommandSpec.create();
@@ -84,6 +85,15 @@ final class ServeCommand implements Callable<Integer> {
   private @Nullable Path directory;
 
   @Option(
+      names = "--group",
+      paramLabel = "NAME",
+      description = {
+        "Share the directory with this group of users: mode 0770, files 0660.",
+        "By default it is this user's alone: 0700."
+      })
+  private @Nullable String group;
+
+  @Option(
       names = "--metrics-port",
       defaultValue = "0",
       description = "Loopback port of the Prometheus metrics; 0: a free one, which is printed.")
@@ -117,6 +127,7 @@ final class ServeCommand implements Callable<Integer> {
             .prefetchBytes(prefetchBytes)
             .concurrentFetches(concurrentFetches)
             .reserveBytes(reserveBytes)
+            .group(group)
             .metricsPort(metricsPort)
             .onCorrupt(onCorrupt)
             .unopened(DaemonContext.Unopened.FAIL)

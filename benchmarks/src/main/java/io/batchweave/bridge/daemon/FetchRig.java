@@ -7,6 +7,7 @@ import io.batchweave.bridge.memory.MappedChecksum;
 import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.memory.Protection;
 import io.batchweave.bridge.memory.RingAllocation;
+import io.batchweave.bridge.memory.SharedDirectory;
 import io.batchweave.bridge.ring.FetchMode;
 import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.bridge.ring.RingData;
@@ -104,7 +105,7 @@ final class FetchRig implements AutoCloseable {
       ring = own(RingData.open(MEMORY, file, ringBytes, Protection.READ_WRITE));
       // A ring is touched in its first lap; what is measured is every lap after that.
       ring.mapping().segment().fill((byte) 1);
-      doorbell = own(new DoorbellIdleStrategy(MEMORY, directory));
+      doorbell = own(new DoorbellIdleStrategy(MEMORY, directory, SharedDirectory.ALONE_FILE_MODE));
       fetcher =
           own(
               new Fetcher(

@@ -3,6 +3,7 @@ package io.batchweave.bridge.daemon;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.handshake.HandshakeProtocol;
+import io.batchweave.bridge.memory.SharedDirectory;
 import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.format.Limits;
 import io.batchweave.store.StoreMeter;
@@ -43,9 +44,13 @@ public final class Daemon implements AutoCloseable {
   private Daemon(DaemonContext context) {
     this.context = context;
     try {
-      DaemonDirectory directory = own(DaemonDirectory.open(context.memory(), context.directory()));
+      DaemonDirectory directory =
+          own(DaemonDirectory.open(context.memory(), context.directory(), context.group()));
       FoundRings found =
           own(directory.clear(context.rings(), context.memoryBytes(), context.lines()));
+      if (context.group() != null) {
+        SharedDirectory.openNewFilesToGroup(); // the driver's files: this process serves, no more
+      }
       RingFiles rings = own(new RingFiles(context.memory(), directory, context));
       for (String url : context.streams()) {
         sources.add(
@@ -54,7 +59,7 @@ public final class Daemon implements AutoCloseable {
                     url, context.storeSupplier().apply(url), context.nanoClock(), context.seed())));
       }
       DoorbellIdleStrategy doorbell =
-          own(new DoorbellIdleStrategy(context.memory(), directory.path()));
+          own(new DoorbellIdleStrategy(context.memory(), directory.path(), directory.fileMode()));
       parts = own(new DaemonParts(context, directory, WINDOW_STEPS, doorbell::wake));
       sources.forEach(this::describe);
       DaemonAgent agent = new DaemonAgent(parts, sources, rings, found, doorbell);

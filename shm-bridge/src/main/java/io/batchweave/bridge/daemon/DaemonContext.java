@@ -40,6 +40,7 @@ public final class DaemonContext {
   private List<String> streams = List.of();
   private Map<String, String> environment = System.getenv();
   private @Nullable Path directory;
+  private @Nullable String group;
   private long memoryBytes = 1L << 30;
   private int rings = 1;
   private int hold = 1;
@@ -159,6 +160,21 @@ public final class DaemonContext {
     return this;
   }
 
+  /** The group of users that shares the directory; null: nobody. */
+  public @Nullable String group() {
+    return group;
+  }
+
+  /**
+   * Sets the group of users that shares the directory ({@code --group}).
+   *
+   * @param group name of a group of this system; null: nobody
+   */
+  public DaemonContext group(@Nullable String group) {
+    this.group = group;
+    return this;
+  }
+
   /** The daemon directory. */
   public Path directory() {
     return directory == null ? defaultDirectory(environment) : directory;
@@ -167,7 +183,7 @@ public final class DaemonContext {
   /**
    * Sets the daemon directory ({@code --dir}).
    *
-   * @param directory absolute; created with mode 0700 if absent
+   * @param directory absolute; created if absent, with mode 0700 or for the group
    */
   public DaemonContext directory(Path directory) {
     this.directory = directory;

@@ -11,6 +11,7 @@ import io.batchweave.bridge.memory.Mapping;
 import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.memory.Protection;
 import io.batchweave.bridge.memory.RingAllocation;
+import io.batchweave.bridge.memory.SharedDirectory;
 import io.batchweave.bridge.memory.SharedFile;
 import io.batchweave.bridge.ring.CloseReason;
 import io.batchweave.bridge.ring.ControlDescriptor;
@@ -23,7 +24,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.PosixFilePermissions;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -31,14 +32,13 @@ import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The daemon directory, held by {@code daemon.lock} for as long as this is open. Opening removes
  * what the daemon before left behind: nobody cleans up by hand.
  */
 final class DaemonDirectory implements AutoCloseable {
-  static final int FILE_MODE = 0600;
-
   private static final String DRAFT_NAME = RingAbi.DAEMON_JSON_NAME + ".new";
   private static final String SPARE_NAME = "spare";
 
@@ -49,27 +49,30 @@ final class DaemonDirectory implements AutoCloseable {
   private final Path path;
   private final LockedMapping lock;
   private final Set<Integer> heldRings = new HashSet<>();
+  private final int fileMode;
   private Set<Id128> suspects = Set.of();
   private boolean published;
 
-  private DaemonDirectory(NativeMemory memory, Path path, LockedMapping lock) {
+  private DaemonDirectory(NativeMemory memory, Path path, LockedMapping lock, int fileMode) {
     this.memory = memory;
     this.path = path;
     this.lock = lock;
+    this.fileMode = fileMode;
   }
 
   /**
    * Takes the directory.
    *
    * @param memory the system
-   * @param path absolute; created with mode 0700 if absent
+   * @param path absolute; created if absent
+   * @param group that shares it, null: nobody; {@link SharedDirectory} says how
    * @throws BatchWeaveException {@link Kind#CONFIG} when another daemon holds it, or it is not ours
    */
-  static DaemonDirectory open(NativeMemory memory, Path path) {
+  static DaemonDirectory open(NativeMemory memory, Path path, @Nullable String group) {
+    int fileMode =
+        group == null ? SharedDirectory.ALONE_FILE_MODE : SharedDirectory.GROUP_FILE_MODE;
     try {
-      Files.createDirectories(
-          path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-      requireOwn(path);
+      SharedDirectory.create(path, group);
     } catch (IOException e) {
       throw new BatchWeaveException(
           Kind.CONFIG,
@@ -78,7 +81,7 @@ final class DaemonDirectory implements AutoCloseable {
     }
     LockedMapping lock =
         LockedMapping.open(
-            memory, path.resolve(RingAbi.DAEMON_LOCK_NAME), RingAbi.DAEMON_LOCK_LENGTH, FILE_MODE);
+            memory, path.resolve(RingAbi.DAEMON_LOCK_NAME), RingAbi.DAEMON_LOCK_LENGTH, fileMode);
     if (lock == null) {
       throw new BatchWeaveException(
           Kind.CONFIG,
@@ -86,7 +89,7 @@ final class DaemonDirectory implements AutoCloseable {
               + path
               + "; one daemon serves any number of streams, or choose another --dir");
     }
-    return new DaemonDirectory(memory, path, lock);
+    return new DaemonDirectory(memory, path, lock, fileMode);
   }
 
   /**
@@ -116,37 +119,27 @@ final class DaemonDirectory implements AutoCloseable {
     }
   }
 
-  private static boolean isReusable(Path file, int rings, long lengthBytes) {
+  private boolean isReusable(Path file, int rings, long lengthBytes) {
     int ring = RingAbi.ringOfDataName(file);
     try {
       return ring >= 0
           && ring < rings
           && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)
-          && Files.size(file) == lengthBytes;
+          && Files.size(file) == lengthBytes
+          && SharedDirectory.fileMode(file) == fileMode;
     } catch (IOException e) {
       throw new UncheckedIOException(e);
-    }
-  }
-
-  private static void requireOwn(Path path) throws IOException {
-    Object owner = Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-    Object self = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
-    if (!owner.equals(self) || !Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
-      throw new BatchWeaveException(
-          Kind.CONFIG,
-          "the daemon directory is not this user's own: --dir="
-              + path
-              + " owner="
-              + owner
-              + " user="
-              + self
-              + "; choose another");
     }
   }
 
   /** The directory. */
   Path path() {
     return path;
+  }
+
+  /** Permission bits of its files. */
+  int fileMode() {
+    return fileMode;
   }
 
   /** A file in it. */
@@ -287,7 +280,8 @@ final class DaemonDirectory implements AutoCloseable {
     Path target = path.resolve(RingAbi.DAEMON_JSON_NAME);
     Path draft = path.resolve(DRAFT_NAME);
     try {
-      Files.writeString(draft, json, StandardCharsets.UTF_8);
+      Files.deleteIfExists(draft); // and never through a link that somebody left there
+      Files.writeString(draft, json, StandardCharsets.UTF_8, StandardOpenOption.CREATE_NEW);
       Files.move(
           draft, target, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
       published = true;
@@ -308,7 +302,7 @@ final class DaemonDirectory implements AutoCloseable {
       return;
     }
     try {
-      allocation.create(spare, SPARE_BYTES, FILE_MODE);
+      allocation.create(spare, SPARE_BYTES, fileMode);
     } catch (BatchWeaveException tooLittle) {
       return; // another time
     }

@@ -25,8 +25,8 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private int spins;
   private long sleepNs = MIN_SLEEP_NS;
 
-  DoorbellIdleStrategy(NativeMemory memory, Path directory) {
-    doorbell = Doorbell.create(memory, directory, DaemonDirectory.FILE_MODE);
+  DoorbellIdleStrategy(NativeMemory memory, Path directory, int fileMode) {
+    doorbell = Doorbell.create(memory, directory, fileMode);
     waiter = memory.newWaiter();
     waker = memory.newWaiter();
   }

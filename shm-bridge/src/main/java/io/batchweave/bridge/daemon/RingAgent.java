@@ -537,7 +537,7 @@ final class RingAgent implements AutoCloseable {
             parts.context().memory(),
             parts.directory().path(),
             header,
-            DaemonDirectory.FILE_MODE,
+            parts.directory().fileMode(),
             waker));
   }
 

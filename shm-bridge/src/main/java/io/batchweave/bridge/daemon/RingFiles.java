@@ -37,7 +37,7 @@ final class RingFiles implements AutoCloseable {
         Path path = directory.file(RingAbi.dataName(ring));
         boolean isThere = memory.identity(path) != null;
         if (!isThere) {
-          allocation.create(path, context.memoryBytes(), DaemonDirectory.FILE_MODE);
+          allocation.create(path, context.memoryBytes(), directory.fileMode());
         }
         try (SharedFile file = memory.open(path, FileAccess.READ_WRITE)) {
           if (isThere) {

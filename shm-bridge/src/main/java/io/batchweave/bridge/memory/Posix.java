@@ -130,6 +130,8 @@ final class Posix {
       handle("madvise", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG, JAVA_INT), -1);
   private static final MethodHandle FCNTL =
       handle("fcntl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG), 2);
+  private static final MethodHandle UMASK =
+      handle("umask", FunctionDescriptor.of(JAVA_INT, JAVA_INT), -1);
   private static final MethodHandle GETPAGESIZE =
       handle("getpagesize", FunctionDescriptor.of(JAVA_INT), -1);
   private static final MethodHandle FUTEX =
@@ -293,6 +295,15 @@ final class Posix {
   static int pageSizeBytes() {
     try (Arena arena = Arena.ofConfined()) {
       return (int) GETPAGESIZE.invokeExact(newCapture(arena));
+    } catch (Throwable thrown) {
+      throw unreachable(thrown);
+    }
+  }
+
+  /** Which permission bits files created from now on do not get; returns the mask before. */
+  static int fileMask(int mask) {
+    try (Arena arena = Arena.ofConfined()) {
+      return (int) UMASK.invokeExact(newCapture(arena), mask);
     } catch (Throwable thrown) {
       throw unreachable(thrown);
     }

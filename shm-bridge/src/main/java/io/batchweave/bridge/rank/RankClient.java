@@ -5,6 +5,7 @@ import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.memory.LockProbe;
 import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.memory.NativeMemoryException;
+import io.batchweave.bridge.memory.SharedDirectory;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.ReaderHeader;
 import io.batchweave.bridge.ring.RingAbi;
@@ -270,7 +271,8 @@ public final class RankClient implements AutoCloseable {
             identity.cpSize(),
             identity.localReaders());
     try {
-      return RankRing.create(memory, directory, header, context.fileMode(), clock);
+      return RankRing.create(
+          memory, directory, header, SharedDirectory.fileModeForRanks(directory), clock);
     } catch (NativeMemoryException e) {
       if (e.isMissing() && clock.nanoTime() - deadlineNs < 0 && !Files.isDirectory(directory)) {
         return null; // the directory went: wait for a daemon again

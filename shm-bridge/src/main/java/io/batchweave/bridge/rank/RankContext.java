@@ -16,7 +16,6 @@ public final class RankContext {
   private NativeMemory memory = NativeMemory.system();
   private NanoClock clock = SystemNanoClock.INSTANCE;
   private long nextStep = Attacher.NO_STEP;
-  private int fileMode = 0600;
   private boolean concluded;
 
   /** The daemon directory. */
@@ -55,12 +54,6 @@ public final class RankContext {
     return this;
   }
 
-  /** Permission bits of reader files: 0600, or 0660 for a daemon with a group. */
-  public RankContext fileMode(int value) {
-    fileMode = value;
-    return this;
-  }
-
   /** Checks that everything is there; a context serves one client. */
   void conclude() {
     if (concluded) {
@@ -94,10 +87,6 @@ public final class RankContext {
 
   long nextStep() {
     return nextStep;
-  }
-
-  int fileMode() {
-    return fileMode;
   }
 
   private static <T> T required(@Nullable T value, String name) {

@@ -1,0 +1,197 @@
+"""Several users on one node: a daemon each, or one that a group shares. Case U5.
+
+Runs processes under other user ids, which only root may: elsewhere reported as not run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import tempfile
+from typing import Iterator
+
+import java_tools
+import pytest
+from conftest import REPOSITORY
+from system import RING, STEPS, Process, until
+
+ONE, OTHER, STRANGER = 61001, 61002, 61003
+GROUP = 61000
+
+
+def as_user(uid: int, command: list, *groups: int) -> list:
+    """The command as another user: nobody's capabilities, a group of its own."""
+    extra = ["--groups", ",".join(map(str, groups))] if groups else ["--clear-groups"]
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", *extra, "--", *command]
+
+
+@pytest.fixture(scope="module")
+def build() -> Iterator[pathlib.Path]:
+    """The build where every user can read it."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("not run: other users' processes need root and setpriv")
+    java, *_ = java_tools.command("none")
+    if not os.access(java, os.X_OK) or not subprocess.run(
+        as_user(ONE, [java, "-version"]), capture_output=True, timeout=60
+    ).returncode == 0:
+        pytest.skip("not run: other users cannot run this JDK")
+    root = pathlib.Path(tempfile.mkdtemp(prefix="batchweave-users-", dir="/var/tmp"))
+    os.chmod(root, 0o755)
+    for name in ("core/target/classes", "shm-bridge/target/classes", "shm-bridge/target/lib"):
+        shutil.copytree(REPOSITORY / name, root / name)
+    shutil.copy(REPOSITORY / "shm-bridge/jvm.flags", root)
+    subprocess.run(["chmod", "-R", "a+rX", str(root)], check=True)
+    yield root
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def run(build, processes):
+    """Runs a command of the launcher as a user; killed at the end."""
+
+    def start(uid: int, *arguments: object, groups: tuple = ()) -> Process:
+        java, *_ = java_tools.command("none")
+        path = f"{build}/shm-bridge/target/classes:{build}/core/target/classes:"
+        path += f"{build}/shm-bridge/target/lib/*"
+        flags = [f"@{build}/jvm.flags", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m"]
+        command = [java, *flags, "-cp", path, "io.batchweave.cli.Main", *map(str, arguments)]
+        open_to_all = ["sh", "-c", 'umask 0; exec "$@"', "sh", *as_user(uid, command, *groups)]
+        started = Process(open_to_all, {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"})
+        processes.callback(started.kill)
+        return started
+
+    return start
+
+
+@pytest.fixture
+def shared_stream(stream, build) -> str:
+    """A stream that every user may read, and write sessions to."""
+    target = build / "stream"
+    if not target.exists():
+        shutil.copytree(stream(), target)
+        subprocess.run(["chmod", "-R", "a+rwX", str(target)], check=True)
+    return f"file:{target}"
+
+
+def serving(daemon: Process) -> str:
+    line = daemon.line(60)
+    while not line.startswith("serving:"):
+        line = daemon.line(60)
+    return line
+
+
+def read_all(rank: Process, first: int = 0) -> None:
+    """Reads what a rank reports to the end of the stream."""
+    for step in range(first, STEPS):
+        assert json.loads(rank.line(60))["step"] == step
+    assert rank.end(60) == 0
+
+
+@pytest.mark.timeout(240)
+def test_should_serve_two_users_on_one_node(run, shared_stream):
+    """Case U5: the same stream, each in its own default directory; one is killed."""
+    homes = [pathlib.Path(f"/dev/shm/batchweave-{uid}") for uid in (ONE, OTHER)]
+    try:
+        serve = ("serve", shared_stream, "--memory", RING, "--reserve", 0)
+        one, other = run(ONE, *serve), run(OTHER, *serve)
+        for daemon, home in ((one, homes[0]), (other, homes[1])):
+            assert str(home / "default") in serving(daemon)
+            assert stat.S_IMODE((home / "default").stat().st_mode) == 0o700
+        ranks = [
+            run(uid, "rank", shared_stream, "--group", f"g{uid}", "--session", f"s{uid}")
+            for uid in (ONE, OTHER)
+        ]
+        assert json.loads(ranks[0].line(60))["step"] == 0
+        one.kill()
+        ranks[0].kill()
+        read_all(ranks[1])
+        stranger = run(STRANGER, "rank", shared_stream, "--dir", homes[1] / "default")
+        assert stranger.end(60) != 0
+        assert "default" in "\n".join(stranger.errors), "it is told where it may not go"
+    finally:
+        for home in homes:
+            shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.mark.timeout(240)
+def test_should_share_a_directory_with_a_group_and_with_nobody_else(
+    run, shared_stream, place, tmp_path
+):
+    """A daemon of one user, ranks of that user and of another member of the group."""
+    import grp
+
+    group = next(
+        (g for g in grp.getgrall() if g.gr_gid not in (0, ONE, OTHER, STRANGER)), None
+    )
+    if group is None:
+        pytest.skip("not run: no group is known here")
+    place.parent.chmod(0o755)
+    os.chown(place.parent, ONE, ONE)
+    member = (group.gr_gid,)
+    daemon = run(
+        ONE,
+        *("serve", shared_stream, "--memory", RING, "--reserve", 0),
+        *("--dir", place, "--group", group.gr_name),
+        groups=member,
+    )
+    serving(daemon)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o3770
+    options = ("--dir", place, "--session", "both", "--local-ranks", 2, "--group", "train")
+    ranks = [
+        run(uid, "rank", shared_stream, *options, groups=member) for uid in (ONE, OTHER)
+    ]
+    for rank in ranks:
+        assert json.loads(rank.line(60))["step"] == 0
+    for path in place.rglob("*"):
+        facts = path.lstat()
+        assert facts.st_gid == group.gr_gid, path
+        assert facts.st_mode & 0o007 == 0, path
+    owners = {path.stat().st_uid for path in place.glob("*.reader")}
+    assert owners <= {ONE, OTHER}
+    for rank in ranks:
+        read_all(rank, 1)
+    stranger = run(STRANGER, "rank", shared_stream, "--dir", place, "--deadline", 5)
+    assert stranger.end(60) != 0
+    unknown = run(ONE, "serve", shared_stream, "--dir", tmp_path / "d", "--group", "no-such-group")
+    assert unknown.end(60) == 2
+    assert "--group=no-such-group" in unknown.errors[-1]
+
+
+def test_should_not_attach_where_anybody_may_write(rank, place):
+    """What others could have put there is not believed; a link is not followed."""
+    place.mkdir(mode=0o700)
+    link = place.parent / "link"
+    link.symlink_to(place)
+    one = rank()
+    for directory, mode in ((place, 0o777), (link, 0o700)):
+        place.chmod(mode)
+        told = one.do(f"""
+import fcntl, struct
+lock = open({str(place / "daemon.lock")!r}, "a+b")
+fcntl.fcntl(lock, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+open({str(place / "daemon.json")!r}, "w").write('{{"abi": 1}}')
+try:
+    batchweave.attach("s", directory={str(directory)!r}, session="s", deadline_s=5)
+except batchweave.Refused as refusal:
+    told = [refusal.code, str(refusal)]
+lock.close()
+told
+""")
+        assert told[0] == "ARGUMENT" and "not a directory to trust" in told[1]
+
+
+def test_should_wait_for_a_directory_to_come(rank, place):
+    one = rank()
+    told = one.do(f"""
+try:
+    batchweave.attach("s", directory={str(place)!r}, session="s", deadline_s=0.2)
+except batchweave.DaemonLost as error:
+    told = "lost"
+told
+""")
+    assert told == "lost"
+    until(lambda: not place.exists(), "nothing was made there")
