@@ -2,10 +2,11 @@
  * The blocking faces of the protocols, and the agent that drives their machines.
  *
  * <p>Start with {@link io.batchweave.client.Streams} (make and describe a stream), {@link
- * io.batchweave.client.Producer}, {@link io.batchweave.client.StreamReader} and {@link
- * io.batchweave.client.Operator}. Each takes a context: the object store, which stays the caller's,
- * a {@link org.agrona.concurrent.NanoClock}, a seed, time limits. May depend on everything above it
- * in the core; nothing above it may depend on this package.
+ * io.batchweave.client.Producer}, {@link io.batchweave.client.StreamReader}, {@link
+ * io.batchweave.client.Operator} and {@link io.batchweave.client.Collector}. Each takes a context:
+ * the object store, which stays the caller's, a {@link org.agrona.concurrent.NanoClock}, a seed,
+ * time limits. May depend on everything above it in the core; nothing above it may depend on this
+ * package.
  *
  * <p><b>Retries</b>: machines read on after every failed request and judge by the fold; a store
  * wrapped in {@link io.batchweave.store.RetryingStore} spares them the small ones.

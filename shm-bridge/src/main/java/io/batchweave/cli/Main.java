@@ -42,6 +42,7 @@ import picocli.CommandLine.ScopeType;
       SessionCommand.class,
       CheckpointCommand.class,
       SkipCommand.class,
+      ReclaimCommand.class,
       InspectCommand.class,
       ProbeCommand.class,
       VerifyCommand.class,
