@@ -17,6 +17,8 @@ import io.batchweave.read.ReaderMachine;
 import io.batchweave.read.SlicePlan;
 import io.batchweave.read.StepResult;
 import io.batchweave.store.ByteRange;
+import io.batchweave.store.StoreException;
+import io.batchweave.store.StoreFailure;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -33,6 +35,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class StreamReader implements AutoCloseable {
   private static final long MAX_SLICE_BYTES = 1L << 30;
+  private static final long HEAD_TIMEOUT_NS = 60_000_000_000L;
 
   /** What callers see; replaced as a whole by the agent. */
   private record View(
@@ -325,8 +328,9 @@ public final class StreamReader implements AutoCloseable {
    *
    * @param ready the step
    * @param place a place in the stream's grid
-   * @throws BatchWeaveException {@link Kind#CORRUPT} if the bytes are not those committed, {@link
-   *     Kind#LIMIT} for a slice over 1 GiB; or as the store fails
+   * @throws BatchWeaveException {@link Kind#RECLAIMED} if the step is below the horizon by now,
+   *     {@link Kind#CORRUPT} if the bytes are not those committed, {@link Kind#LIMIT} for a slice
+   *     over 1 GiB; or as the store fails
    */
   public Bytes readSlice(StepResult.Ready ready, Coordinate place) {
     SliceEntry slice =
@@ -348,7 +352,7 @@ public final class StreamReader implements AutoCloseable {
           Kind.LIMIT, "slice too large for the heap: " + where + "; read it by ranges");
     }
     ByteRange range = new ByteRange(slice.offset(), slice.lengthBytes());
-    Bytes bytes = Streams.join(context.store().get(key, range, slice.lengthBytes()));
+    Bytes bytes = read(ready.step(), key, range);
     CRC32C crc = new CRC32C();
     crc.update(bytes.asByteBuffer());
     if (bytes.length() != slice.lengthBytes() || (int) crc.getValue() != slice.crc32c()) {
@@ -369,14 +373,46 @@ public final class StreamReader implements AutoCloseable {
    * Reads a step's footer: its complete slice table and where the data came from.
    *
    * @param ready the step
-   * @throws BatchWeaveException {@link Kind#CORRUPT} if the bytes are not those committed; or as
-   *     the store fails
+   * @throws BatchWeaveException {@link Kind#RECLAIMED} if the step is below the horizon by now,
+   *     {@link Kind#CORRUPT} if the bytes are not those committed; or as the store fails
    */
   public TgbFooter readFooter(StepResult.Ready ready) {
     String key = ObjectNames.data(ready.entry().object());
     ByteRange range = TgbLayout.footerRange(ready.entry());
-    Bytes bytes = Streams.join(context.store().get(key, range, range.lengthBytes()));
+    Bytes bytes = read(ready.step(), key, range);
     return TgbLayout.decodeFooter(key, ready.entry(), bytes);
+  }
+
+  /** Reads a part of a step's object; if it does not exist, the head tells why. */
+  private Bytes read(long step, String key, ByteRange range) {
+    try {
+      return Streams.join(context.store().get(key, range, range.lengthBytes()));
+    } catch (StoreException e) {
+      if (e.failure() != StoreFailure.NOT_FOUND) {
+        throw e;
+      }
+      long horizon = refresh(HEAD_TIMEOUT_NS).horizon();
+      if (step < horizon) {
+        throw new BatchWeaveException(
+            Kind.RECLAIMED,
+            "step was reclaimed: step="
+                + step
+                + " horizon="
+                + horizon
+                + "; only registered sessions and checkpoints keep steps",
+            e);
+      }
+      throw new BatchWeaveException(
+          Kind.CORRUPT,
+          "data object does not exist: step="
+              + step
+              + " object="
+              + key
+              + " horizon="
+              + horizon
+              + "; restore it, or skip the step",
+          e);
+    }
   }
 
   /** Number of steps committed, as far as the head is known. */
