@@ -72,7 +72,7 @@ final class ReclaimCommand implements Callable<Integer> {
                         CollectPolicy.DEFAULT
                             .with(dryRun ? Effect.DRY_RUN : Effect.RECLAIM)
                             .withDeletesPerSecond(rate)));
-        StopOnSignal stop = new StopOnSignal(collector)) {
+        StopOnSignal _ = new StopOnSignal(collector)) {
       Long pauseNs = everyNs;
       if (pauseNs == null) {
         print(opened, collector.run());
