@@ -299,6 +299,78 @@ static inline bw_status bw_token(
     return BW_OK;
 }
 
+/* ---------------------------------------------------------------- the session */
+
+/**
+ * Registers a model checkpoint that is durable, so that the steps from its position on are kept: from one rank,
+ * or from all. Registering it again is no error. The thread of bw_next.
+ *
+ * @param id the checkpoint's name: [a-z0-9-], 1 to 64 characters.
+ * @param next_step the step that its token names, for instance lease.next_step when it was taken.
+ * @param keep how many checkpoints of the group stay, the newest, this one included; at least 1.
+ * @return BW_OK; ARGUMENT, REFUSED (refused_code RECLAIMED: `step` is the horizon; CHECKPOINT: a later one of the
+ *     session is registered, or the step is beyond the head), SUPERSEDED, DAEMON_LOST, DEADLINE, INTERRUPTED, FORKED,
+ *     CLOSED.
+ */
+static inline bw_status bw_checkpointed(bw_client *client, const char *id, int64_t next_step, uint32_t keep,
+        int64_t timeout_ns, bw_error *error) {
+    char name[65];
+    if (bw_is_inherited(client)) {
+        return bw_fail(error, BW_ERROR_FORKED, "the client was inherited by fork; attach in this process");
+    }
+    if (client->closed) {
+        return bw_fail(error, BW_ERROR_CLOSED, "the client is closed");
+    }
+    if (!bw_option_name(name, sizeof name, id) || next_step < 0 || keep == 0 || keep > (uint32_t)INT32_MAX) {
+        return bw_fail(error, BW_ERROR_ARGUMENT,
+                "not a checkpoint: id=%.80s nextStep=%lld keep=%u; an id has 1 to 64 characters of [a-z0-9-]",
+                id != NULL ? id : "", (long long)next_step, keep);
+    }
+    bw_checkpoint checkpoint;
+    checkpoint.step = next_step;
+    checkpoint.abi = (int32_t)BW_ABI_VERSION;
+    checkpoint.view_version = client->view_version;
+    checkpoint.keep = (int32_t)keep;
+    checkpoint.stream = client->stream;
+    checkpoint.group = client->group;
+    checkpoint.session = client->session;
+    checkpoint.id = name;
+    uint8_t message[BW_MESSAGE_CAPACITY];
+    bw_answer answer;
+    const bw_status status = bw_ask(client, message, bw_checkpoint_encode(&checkpoint, message),
+            BW_REGISTERED_TEMPLATE, &answer, bw_deadline_ns(timeout_ns), error);
+    return bw_fail_where(client, error, status);
+}
+
+/**
+ * Asks how the stream stands at its head. The thread of bw_next.
+ *
+ * @return BW_OK; REFUSED, SUPERSEDED, DAEMON_LOST, DEADLINE, INTERRUPTED, FORKED, CLOSED.
+ */
+static inline bw_status bw_stream_status_of(
+        bw_client *client, int64_t timeout_ns, bw_stream_status *stream, bw_error *error) {
+    if (bw_is_inherited(client)) {
+        return bw_fail(error, BW_ERROR_FORKED, "the client was inherited by fork; attach in this process");
+    }
+    if (client->closed) {
+        return bw_fail(error, BW_ERROR_CLOSED, "the client is closed");
+    }
+    bw_question question;
+    question.view_version = client->view_version;
+    question.abi = (int32_t)BW_ABI_VERSION;
+    question.stream = client->stream;
+    question.group = client->group;
+    question.session = client->session;
+    uint8_t message[BW_MESSAGE_CAPACITY];
+    bw_answer answer;
+    const bw_status status = bw_ask(client, message, bw_question_encode(&question, message), BW_STATUS_TEMPLATE,
+            &answer, bw_deadline_ns(timeout_ns), error);
+    if (status == BW_OK) {
+        *stream = answer.status;
+    }
+    return bw_fail_where(client, error, status);
+}
+
 /* ---------------------------------------------------------------- slices */
 
 /** Reads and checks entry `index` of the region's table. */

@@ -523,18 +523,14 @@ static inline bw_status bw_attachment_map(
 
 /* ---------------------------------------------------------------- the exchange */
 
-/** Says Hello and waits for the answer to this very Hello. */
+/** Says one thing and waits for the answer to this very message. BW_OK: `answer` has it, a refusal included. */
 static inline bw_status bw_exchange_once(bw_aeron *aeron, const bw_aeron_publication *publication,
-        bw_aeron_subscription *subscription, bw_hello *hello, bw_welcome *welcome, bw_refused *refused,
+        bw_aeron_subscription *subscription, uint8_t *request, size_t length, bw_answer *answer,
         int64_t deadline_ns, bw_error *error) {
     uint8_t message[BW_MESSAGE_CAPACITY];
-    hello->attempt = bw_aeron_next_correlation_id(aeron);
-    hello->welcome_stream_id = subscription->stream_id;
-    const size_t length = bw_hello_encode(hello, message);
-    if (length == 0) {
-        return bw_fail(error, BW_ERROR_ARGUMENT, "Hello exceeds one message: stream=%s", hello->stream);
-    }
-    bw_status status = bw_aeron_offer_until(aeron, publication, message, (int32_t)length, deadline_ns, error);
+    const int64_t attempt = bw_aeron_next_correlation_id(aeron);
+    bw_request_address(request, attempt, subscription->stream_id);
+    bw_status status = bw_aeron_offer_until(aeron, publication, request, (int32_t)length, deadline_ns, error);
     BW_STEP("hello");
     while (status == BW_OK) {
         int32_t got = 0;
@@ -543,24 +539,24 @@ static inline bw_status bw_exchange_once(bw_aeron *aeron, const bw_aeron_publica
         if (status != BW_OK) {
             break;
         }
-        const int kind = bw_answer_decode(message, (size_t)got, welcome, refused);
-        if (kind == BW_WELCOME_TEMPLATE && welcome->attempt == hello->attempt) {
+        if (!bw_answer_decode(message, (size_t)got, answer)) {
+            return bw_fail(error, BW_ERROR_CORRUPT, "answer of the daemon is malformed: bytes=%d", got);
+        }
+        if (answer->attempt == attempt) {
             BW_STEP("welcome");
             return BW_OK;
-        }
-        if (kind == BW_REFUSED_TEMPLATE && refused->attempt == hello->attempt) {
-            return BW_ERROR_REFUSED;
-        }
-        if (kind == 0) {
-            return bw_fail(error, BW_ERROR_CORRUPT, "answer of the daemon is malformed: bytes=%d", got);
         }
     }
     return status;
 }
 
-/** One Aeron client: Hello until something other than NOT_YET comes back. */
-static inline bw_status bw_exchange(bw_client *client, bw_hello *hello, bw_welcome *welcome, bw_refused *refused,
+/** One Aeron client: says an encoded request until something other than NOT_YET comes back. */
+static inline bw_status bw_exchange_message(bw_client *client, uint8_t *request, size_t length, bw_answer *answer,
         int64_t deadline_ns, bw_error *error) {
+    if (length == 0) {
+        return bw_fail(error, BW_ERROR_ARGUMENT, "what is to be said exceeds one message: stream=%s", client->stream);
+    }
+    const bw_refused *refused = &answer->refused;
     char directory[BW_PATH_CAPACITY];
     if (!bw_path_join(directory, sizeof directory, client->directory, "aeron")) {
         return bw_fail(error, BW_ERROR_ARGUMENT, "path too long: directory=%s", client->directory);
@@ -588,8 +584,8 @@ static inline bw_status bw_exchange(bw_client *client, bw_hello *hello, bw_welco
     }
     while (status == BW_OK) {
         status = bw_exchange_once(
-                &aeron, &publication, &subscription, hello, welcome, refused, attempt_ns, error);
-        if (status != BW_ERROR_REFUSED || refused->code != BW_REFUSAL_NOT_YET) {
+                &aeron, &publication, &subscription, request, length, answer, attempt_ns, error);
+        if (status != BW_OK || answer->kind != BW_REFUSED_TEMPLATE || refused->code != BW_REFUSAL_NOT_YET) {
             break;
         }
         (void)bw_fail(error, BW_ERROR_DEADLINE, "the daemon is not ready: %s", refused->text);
@@ -613,6 +609,27 @@ static inline bw_status bw_exchange(bw_client *client, bw_hello *hello, bw_welco
     bw_aeron_log_close(&subscription.log);
     bw_aeron_close(&aeron);
     return status;
+}
+
+/** Says Hello until it is decided: `welcome`, or BW_ERROR_REFUSED and `refused`. */
+static inline bw_status bw_exchange(bw_client *client, bw_hello *hello, bw_welcome *welcome, bw_refused *refused,
+        int64_t deadline_ns, bw_error *error) {
+    uint8_t message[BW_MESSAGE_CAPACITY];
+    bw_answer answer;
+    const bw_status status = bw_exchange_message(
+            client, message, bw_hello_encode(hello, message), &answer, deadline_ns, error);
+    if (status != BW_OK) {
+        return status;
+    }
+    if (answer.kind == BW_REFUSED_TEMPLATE) {
+        *refused = answer.refused;
+        return BW_ERROR_REFUSED;
+    }
+    if (answer.kind != BW_WELCOME_TEMPLATE) {
+        return bw_fail(error, BW_ERROR_CORRUPT, "the daemon answered something else: template=%d", answer.kind);
+    }
+    *welcome = answer.welcome;
+    return BW_OK;
 }
 
 #ifndef BW_EXCHANGE
@@ -702,6 +719,48 @@ static inline bw_status bw_attach_round(bw_client *client, bw_attachment *attach
                 (long long)welcome->first_step, (long long)welcome->first_index, welcome->grid_dp, welcome->grid_cp);
     }
     return bw_attachment_map(client, attachment, welcome, error);
+}
+
+/**
+ * Says an encoded request that is no Hello until it is decided, by whatever daemon, until `deadline_ns`.
+ * BW_OK: `answer` is of the kind wanted.
+ */
+static inline bw_status bw_ask(bw_client *client, uint8_t *request, size_t length, int wanted, bw_answer *answer,
+        int64_t deadline_ns, bw_error *error) {
+    bw_error quiet;
+    error = error != NULL ? error : &quiet;
+    for (;;) {
+        bw_status status = BW_AGAIN;
+        if (!bw_daemon_lives(client)) {
+            (void)bw_fail(error, BW_ERROR_DAEMON_LOST,
+                    "no daemon serves this directory: directory=%s; start one with `batchweave serve`",
+                    client->directory);
+        } else {
+            status = bw_exchange_message(client, request, length, answer, deadline_ns, error);
+            if (status == BW_OK && answer->kind == BW_REFUSED_TEMPLATE) {
+                (void)bw_refusal_error(&answer->refused, error);
+                status = answer->refused.code == BW_REFUSAL_CLOSING ? BW_AGAIN : error->status;
+            } else if (status == BW_OK && answer->kind != wanted) {
+                status = bw_fail(
+                        error, BW_ERROR_CORRUPT, "the daemon answered something else: template=%d", answer->kind);
+            } else if (status == BW_ERROR_STARVED || status == BW_ERROR_NO_DAEMON || status == BW_ERROR_DRIVER ||
+                    status == BW_ERROR_SYSTEM) {
+                status = BW_AGAIN; /* the driver's files went with it */
+            }
+        }
+        if (status != BW_AGAIN) {
+            return status;
+        }
+        if (bw_stopped(client)) {
+            return bw_fail(error, BW_ERROR_INTERRUPTED, "stopped by the caller");
+        }
+        if (bw_now_ns() >= deadline_ns) {
+            status = (int)error->status < 0 && error->status != BW_ERROR_STARVED ? error->status : BW_ERROR_DEADLINE;
+            error->status = status;
+            return status;
+        }
+        bw_sleep_ns(INT64_C(10000000));
+    }
 }
 
 static inline void bw_client_drop(bw_client *client);

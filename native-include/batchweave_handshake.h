@@ -1,5 +1,5 @@
 /*
- * The messages of batchweave-handshake.xml as literal offsets: encode Hello, decode Welcome and Refused.
+ * The messages of batchweave-handshake.xml as literal offsets: encode what a rank says, decode what it is told.
  *
  * Written by hand instead of generated: sbe-tool's C for these three messages is 8,500 lines that put
  * helper names and macros into every trainer's namespace and read fixed fields without looking at the
@@ -62,7 +62,37 @@ enum {
     BW_REFUSED_STEP = 8,
     BW_REFUSED_BYTES = 16,
     BW_REFUSED_RETRY_AFTER_MILLIS = 24,
-    BW_REFUSED_CODE = 28
+    BW_REFUSED_CODE = 28,
+
+    BW_CHECKPOINT_TEMPLATE = 4,
+    BW_CHECKPOINT_BLOCK = 36,
+    BW_CHECKPOINT_ATTEMPT = 0,
+    BW_CHECKPOINT_STEP = 8,
+    BW_CHECKPOINT_WELCOME_STREAM_ID = 16,
+    BW_CHECKPOINT_ABI = 20,
+    BW_CHECKPOINT_VIEW_VERSION = 24,
+    BW_CHECKPOINT_KEEP = 32,
+
+    BW_REGISTERED_TEMPLATE = 5,
+    BW_REGISTERED_BLOCK = 16,
+    BW_REGISTERED_ATTEMPT = 0,
+    BW_REGISTERED_VERSION = 8,
+
+    BW_QUESTION_TEMPLATE = 6,
+    BW_QUESTION_BLOCK = 24,
+    BW_QUESTION_ATTEMPT = 0,
+    BW_QUESTION_VIEW_VERSION = 8,
+    BW_QUESTION_WELCOME_STREAM_ID = 16,
+    BW_QUESTION_ABI = 20,
+
+    BW_STATUS_TEMPLATE = 7,
+    BW_STATUS_BLOCK = 41,
+    BW_STATUS_ATTEMPT = 0,
+    BW_STATUS_NEXT_STEP = 8,
+    BW_STATUS_HORIZON = 16,
+    BW_STATUS_START_STEP = 24,
+    BW_STATUS_SESSION_STEPS = 32,
+    BW_STATUS_IS_SEALED = 40
 };
 
 /** Why the daemon refused; bw_error.refused_code of BW_ERROR_REFUSED. */
@@ -83,7 +113,8 @@ enum bw_refusal {
     BW_REFUSAL_SESSION_LIVE = 13,
     BW_REFUSAL_RECLAIMED = 14,
     BW_REFUSAL_STREAM_FAILED = 15,
-    BW_REFUSAL_CLOSING = 16
+    BW_REFUSAL_CLOSING = 16,
+    BW_REFUSAL_CHECKPOINT = 17
 };
 
 /** Name of a refusal, for messages. */
@@ -91,7 +122,7 @@ static inline const char *bw_refusal_name(int code) {
     static const char *const names[] = {"NOT_YET", "MALFORMED", "ABI_MISMATCH", "UNKNOWN_STREAM",
         "GRID_MISMATCH", "SIZES_DISAGREE", "NO_RING", "RING_HELD", "LOCK_NOT_VISIBLE", "READER_FILE",
         "TOKEN_OF_OTHER_STREAM", "START_DISAGREES", "SUPERSEDED", "SESSION_LIVE", "RECLAIMED",
-        "STREAM_FAILED", "CLOSING"};
+        "STREAM_FAILED", "CLOSING", "CHECKPOINT"};
     return code >= 0 && code < (int)(sizeof names / sizeof names[0]) ? names[code] : "UNKNOWN";
 }
 
@@ -151,6 +182,53 @@ typedef struct bw_refused {
     char text[1025];
 } bw_refused;
 
+/** Rank to daemon: a model checkpoint is durable. Strings end with zero. */
+typedef struct bw_checkpoint {
+    int64_t step;
+    int32_t abi;
+    int64_t view_version;
+    int32_t keep;
+    const char *stream;
+    const char *group;
+    const char *session;
+    const char *id;
+} bw_checkpoint;
+
+/** Rank to daemon: how does the stream stand? */
+typedef struct bw_question {
+    int64_t view_version;
+    int32_t abi;
+    const char *stream;
+    const char *group;
+    const char *session;
+} bw_question;
+
+/** How a stream stands at its head. */
+typedef struct bw_stream_status {
+    /** Steps committed. */
+    int64_t next_step;
+    /** First step not reclaimed. */
+    int64_t horizon;
+    /** The first step of the session. */
+    int64_t start_step;
+    /** Steps from there to next_step that the session reads; skipped ones do not count. */
+    int64_t session_steps;
+    /** Whether the stream ends at next_step; otherwise more may come. */
+    bool sealed;
+} bw_stream_status;
+
+/** Daemon to rank: any answer; `kind` is its template and says which member holds it. */
+typedef struct bw_answer {
+    int kind;
+    /** Attempt of what it answers. */
+    int64_t attempt;
+    bw_welcome welcome;
+    bw_refused refused;
+    /** Of Registered: the manifest version at which the checkpoint was seen to be registered. */
+    int64_t version;
+    bw_stream_status status;
+} bw_answer;
+
 static inline void bw_message_u16(uint8_t *target, size_t value) {
     const uint16_t narrow = (uint16_t)value;
     memcpy(target, &narrow, sizeof narrow);
@@ -176,13 +254,55 @@ static inline bool bw_message_data(
     return true;
 }
 
+/** Every request has these two at these places of its block. */
+static inline void bw_request_address(uint8_t *message, int64_t attempt, int32_t welcome_stream_id) {
+    memcpy(message + BW_MESSAGE_HEADER + BW_HELLO_ATTEMPT, &attempt, 8);
+    memcpy(message + BW_MESSAGE_HEADER + BW_HELLO_WELCOME_STREAM_ID, &welcome_stream_id, 4);
+}
+
+static inline void bw_message_head(uint8_t *message, size_t block_length, size_t template_id) {
+    bw_message_u16(message, block_length);
+    bw_message_u16(message + 2, template_id);
+    bw_message_u16(message + 4, BW_SCHEMA_ID);
+    bw_message_u16(message + 6, BW_SCHEMA_VERSION);
+    memset(message + BW_MESSAGE_HEADER, 0, block_length);
+}
+
+/** Encodes a Checkpoint; the length, or 0 when a field is too long. See bw_request_address. */
+static inline size_t bw_checkpoint_encode(const bw_checkpoint *checkpoint, uint8_t *message) {
+    uint8_t *block = message + BW_MESSAGE_HEADER;
+    bw_message_head(message, BW_CHECKPOINT_BLOCK, BW_CHECKPOINT_TEMPLATE);
+    memcpy(block + BW_CHECKPOINT_STEP, &checkpoint->step, 8);
+    memcpy(block + BW_CHECKPOINT_ABI, &checkpoint->abi, 4);
+    memcpy(block + BW_CHECKPOINT_VIEW_VERSION, &checkpoint->view_version, 8);
+    memcpy(block + BW_CHECKPOINT_KEEP, &checkpoint->keep, 4);
+    size_t position = BW_MESSAGE_HEADER + BW_CHECKPOINT_BLOCK;
+    const bool fits =
+            bw_message_data(message, &position, checkpoint->stream, strlen(checkpoint->stream), 512) &&
+            bw_message_data(message, &position, checkpoint->group, strlen(checkpoint->group), 64) &&
+            bw_message_data(message, &position, checkpoint->session, strlen(checkpoint->session), 64) &&
+            bw_message_data(message, &position, checkpoint->id, strlen(checkpoint->id), 64);
+    return fits ? position : 0;
+}
+
+/** Encodes a Question; the length, or 0 when a field is too long. See bw_request_address. */
+static inline size_t bw_question_encode(const bw_question *question, uint8_t *message) {
+    uint8_t *block = message + BW_MESSAGE_HEADER;
+    bw_message_head(message, BW_QUESTION_BLOCK, BW_QUESTION_TEMPLATE);
+    memcpy(block + BW_QUESTION_VIEW_VERSION, &question->view_version, 8);
+    memcpy(block + BW_QUESTION_ABI, &question->abi, 4);
+    size_t position = BW_MESSAGE_HEADER + BW_QUESTION_BLOCK;
+    const bool fits =
+            bw_message_data(message, &position, question->stream, strlen(question->stream), 512) &&
+            bw_message_data(message, &position, question->group, strlen(question->group), 64) &&
+            bw_message_data(message, &position, question->session, strlen(question->session), 64);
+    return fits ? position : 0;
+}
+
 /** Encodes into `message` of BW_MESSAGE_CAPACITY bytes; the length, or 0 when a field is too long. */
 static inline size_t bw_hello_encode(const bw_hello *hello, uint8_t *message) {
     uint8_t *block = message + BW_MESSAGE_HEADER;
-    bw_message_u16(message, BW_HELLO_BLOCK);
-    bw_message_u16(message + 2, BW_HELLO_TEMPLATE);
-    bw_message_u16(message + 4, BW_SCHEMA_ID);
-    bw_message_u16(message + 6, BW_SCHEMA_VERSION);
+    bw_message_head(message, BW_HELLO_BLOCK, BW_HELLO_TEMPLATE);
     memcpy(block + BW_HELLO_ATTEMPT, &hello->attempt, 8);
     memcpy(block + BW_HELLO_NEXT_STEP, &hello->next_step, 8);
     memcpy(block + BW_HELLO_WELCOME_STREAM_ID, &hello->welcome_stream_id, 4);
@@ -226,21 +346,24 @@ static inline bool bw_message_text(
 }
 
 /**
- * Decodes an answer: BW_WELCOME_TEMPLATE or BW_REFUSED_TEMPLATE, and 0 for anything malformed. Longer
- * blocks of later versions are read as far as they are known here.
+ * Decodes an answer into the member that its kind names; false for anything malformed. Longer blocks of
+ * later versions are read as far as they are known here.
  */
-static inline int bw_answer_decode(
-        const uint8_t *message, size_t length, bw_welcome *welcome, bw_refused *refused) {
+static inline bool bw_answer_decode(const uint8_t *message, size_t length, bw_answer *answer) {
+    bw_welcome *welcome = &answer->welcome;
+    bw_refused *refused = &answer->refused;
     if (length < BW_MESSAGE_HEADER || bw_message_get_u16(message + 4) != BW_SCHEMA_ID) {
-        return 0;
+        return false;
     }
     const size_t block_length = bw_message_get_u16(message);
     const size_t template_id = bw_message_get_u16(message + 2);
     const uint8_t *block = message + BW_MESSAGE_HEADER;
     size_t position = BW_MESSAGE_HEADER + block_length;
-    if (position > length) {
-        return 0;
+    if (position > length || block_length < 8) {
+        return false;
     }
+    answer->kind = (int)template_id;
+    memcpy(&answer->attempt, block, 8); /* first in every answer */
     if (template_id == BW_WELCOME_TEMPLATE && block_length >= BW_WELCOME_BLOCK) {
         memcpy(&welcome->attempt, block + BW_WELCOME_ATTEMPT, 8);
         memcpy(&welcome->generation_id[0], block + BW_WELCOME_GENERATION_HIGH, 8);
@@ -260,9 +383,7 @@ static inline int bw_answer_decode(
         memcpy(&welcome->grid_dp, block + BW_WELCOME_GRID_DP, 4);
         memcpy(&welcome->grid_cp, block + BW_WELCOME_GRID_CP, 4);
         return bw_message_text(message, length, &position, welcome->control_file, 64) &&
-                        bw_message_text(message, length, &position, welcome->data_file, 64)
-                ? BW_WELCOME_TEMPLATE
-                : 0;
+                bw_message_text(message, length, &position, welcome->data_file, 64);
     }
     if (template_id == BW_REFUSED_TEMPLATE && block_length >= BW_REFUSED_BLOCK) {
         memcpy(&refused->attempt, block + BW_REFUSED_ATTEMPT, 8);
@@ -270,9 +391,21 @@ static inline int bw_answer_decode(
         memcpy(&refused->bytes, block + BW_REFUSED_BYTES, 8);
         memcpy(&refused->retry_after_millis, block + BW_REFUSED_RETRY_AFTER_MILLIS, 4);
         refused->code = block[BW_REFUSED_CODE];
-        return bw_message_text(message, length, &position, refused->text, 1024) ? BW_REFUSED_TEMPLATE : 0;
+        return bw_message_text(message, length, &position, refused->text, 1024);
     }
-    return 0;
+    if (template_id == BW_REGISTERED_TEMPLATE && block_length >= BW_REGISTERED_BLOCK) {
+        memcpy(&answer->version, block + BW_REGISTERED_VERSION, 8);
+        return true;
+    }
+    if (template_id == BW_STATUS_TEMPLATE && block_length >= BW_STATUS_BLOCK) {
+        memcpy(&answer->status.next_step, block + BW_STATUS_NEXT_STEP, 8);
+        memcpy(&answer->status.horizon, block + BW_STATUS_HORIZON, 8);
+        memcpy(&answer->status.start_step, block + BW_STATUS_START_STEP, 8);
+        memcpy(&answer->status.session_steps, block + BW_STATUS_SESSION_STEPS, 8);
+        answer->status.sealed = block[BW_STATUS_IS_SEALED] != 0;
+        return true;
+    }
+    return false;
 }
 
 #endif

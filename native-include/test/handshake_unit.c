@@ -6,8 +6,12 @@
 
 #include "../batchweave_handshake.h"
 
-static bw_welcome welcome;
-static bw_refused refused;
+static bw_answer answer;
+
+/** Kind of an answer, 0 for one that is malformed. */
+static int decode(const uint8_t *message, size_t length) {
+    return bw_answer_decode(message, length, &answer) ? answer.kind : 0;
+}
 
 static size_t sound_welcome(uint8_t *message) {
     memset(message, 0, BW_MESSAGE_CAPACITY);
@@ -35,32 +39,32 @@ static size_t sound_refused(uint8_t *message) {
 static void should_refuse_answers_that_end_early_or_lie(void) {
     uint8_t message[BW_MESSAGE_CAPACITY];
     size_t length = sound_welcome(message);
-    CHECK_EQUAL(BW_WELCOME_TEMPLATE, bw_answer_decode(message, length, &welcome, &refused));
-    CHECK(strcmp(welcome.control_file, "ring-0.1.ctl") == 0 && strcmp(welcome.data_file, "ring-0.data") == 0);
+    CHECK_EQUAL(BW_WELCOME_TEMPLATE, decode(message, length));
+    CHECK(strcmp(answer.welcome.control_file, "ring-0.1.ctl") == 0 && strcmp(answer.welcome.data_file, "ring-0.data") == 0);
     for (size_t i = 0; i < length; ++i) {
-        CHECK_EQUAL(0, bw_answer_decode(message, i, &welcome, &refused));
+        CHECK_EQUAL(0, decode(message, i));
     }
     message[0] = BW_WELCOME_BLOCK - 1; /* fixed fields beyond the block */
-    CHECK_EQUAL(0, bw_answer_decode(message, length, &welcome, &refused));
+    CHECK_EQUAL(0, decode(message, length));
     bw_message_u16(message, 65535);
-    CHECK_EQUAL(0, bw_answer_decode(message, length, &welcome, &refused));
+    CHECK_EQUAL(0, decode(message, length));
     (void)sound_welcome(message);
     bw_message_u16(message + 4, 7); /* another schema */
-    CHECK_EQUAL(0, bw_answer_decode(message, length, &welcome, &refused));
+    CHECK_EQUAL(0, decode(message, length));
     (void)sound_welcome(message);
     bw_message_u16(message + 2, 9); /* another message */
-    CHECK_EQUAL(0, bw_answer_decode(message, length, &welcome, &refused));
+    CHECK_EQUAL(0, decode(message, length));
     (void)sound_welcome(message);
     bw_message_u16(message + BW_MESSAGE_HEADER + BW_WELCOME_BLOCK, 65); /* longer than a file name may be */
-    CHECK_EQUAL(0, bw_answer_decode(message, BW_MESSAGE_CAPACITY, &welcome, &refused));
+    CHECK_EQUAL(0, decode(message, BW_MESSAGE_CAPACITY));
     (void)sound_welcome(message);
     message[BW_MESSAGE_HEADER + BW_WELCOME_BLOCK + 4] = 0; /* a zero inside of a name */
-    CHECK_EQUAL(0, bw_answer_decode(message, length, &welcome, &refused));
+    CHECK_EQUAL(0, decode(message, length));
     length = sound_refused(message);
-    CHECK_EQUAL(BW_REFUSED_TEMPLATE, bw_answer_decode(message, length, &welcome, &refused));
-    CHECK(strcmp(refused.text, "because") == 0);
+    CHECK_EQUAL(BW_REFUSED_TEMPLATE, decode(message, length));
+    CHECK(strcmp(answer.refused.text, "because") == 0);
     for (size_t i = 0; i < length; ++i) {
-        CHECK_EQUAL(0, bw_answer_decode(message, i, &welcome, &refused));
+        CHECK_EQUAL(0, decode(message, i));
     }
 }
 
@@ -74,8 +78,8 @@ static void should_read_longer_blocks_of_later_versions(void) {
     memcpy(later + begin + 16, message + begin, length - begin);
     bw_message_u16(later, BW_REFUSED_BLOCK + 16);
     bw_message_u16(later + 6, BW_SCHEMA_VERSION + 1);
-    CHECK_EQUAL(BW_REFUSED_TEMPLATE, bw_answer_decode(later, length + 16, &welcome, &refused));
-    CHECK(strcmp(refused.text, "because") == 0);
+    CHECK_EQUAL(BW_REFUSED_TEMPLATE, decode(later, length + 16));
+    CHECK(strcmp(answer.refused.text, "because") == 0);
 }
 
 static void should_survive_random_answers(void) {
@@ -87,8 +91,8 @@ static void should_survive_random_answers(void) {
             seed = seed * 1103515245u + 12345u;
             message[(seed >> 8) % length] = (uint8_t)(seed >> 16);
         }
-        const int kind = bw_answer_decode(message, length, &welcome, &refused);
-        CHECK(kind == 0 || kind == BW_WELCOME_TEMPLATE || kind == BW_REFUSED_TEMPLATE);
+        const int kind = decode(message, length);
+        CHECK(kind == 0 || (kind >= BW_WELCOME_TEMPLATE && kind <= BW_STATUS_TEMPLATE));
     }
 }
 
@@ -138,6 +142,13 @@ static void should_refuse_to_encode_what_does_not_fit(void) {
     CHECK_EQUAL(0, bw_hello_encode(&hello, message));
 }
 
+static void print_message(const uint8_t *message, size_t length) {
+    for (size_t i = 0; i < length; ++i) {
+        (void)printf("%02x", message[i]);
+    }
+    (void)printf("\n");
+}
+
 static void print_answer(const char *hexadecimal) {
     uint8_t message[BW_MESSAGE_CAPACITY];
     const size_t length = strlen(hexadecimal) / 2;
@@ -147,17 +158,24 @@ static void print_answer(const char *hexadecimal) {
         CHECK(sscanf(hexadecimal + 2 * i, "%2x", &byte) == 1);
         message[i] = (uint8_t)byte;
     }
-    const int kind = bw_answer_decode(message, length, &welcome, &refused);
+    const int kind = decode(message, length);
     if (kind == BW_WELCOME_TEMPLATE) {
         (void)printf("welcome %lld %lld %lld %lld %lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %s %s\n",
-                (long long)welcome.attempt, (long long)welcome.generation_id[0], (long long)welcome.generation_id[1],
-                (long long)welcome.first_step, (long long)welcome.first_index, (long long)welcome.control_size_bytes,
-                (long long)welcome.data_size_bytes, (long long)welcome.stream_id[0], (long long)welcome.stream_id[1],
-                (long long)welcome.view_version, welcome.abi, welcome.ring, welcome.slots, welcome.page_size_bytes,
-                welcome.hold, welcome.grid_dp, welcome.grid_cp, welcome.control_file, welcome.data_file);
+                (long long)answer.welcome.attempt, (long long)answer.welcome.generation_id[0], (long long)answer.welcome.generation_id[1],
+                (long long)answer.welcome.first_step, (long long)answer.welcome.first_index, (long long)answer.welcome.control_size_bytes,
+                (long long)answer.welcome.data_size_bytes, (long long)answer.welcome.stream_id[0], (long long)answer.welcome.stream_id[1],
+                (long long)answer.welcome.view_version, answer.welcome.abi, answer.welcome.ring, answer.welcome.slots, answer.welcome.page_size_bytes,
+                answer.welcome.hold, answer.welcome.grid_dp, answer.welcome.grid_cp, answer.welcome.control_file, answer.welcome.data_file);
     } else if (kind == BW_REFUSED_TEMPLATE) {
-        (void)printf("refused %lld %lld %lld %d %s %s\n", (long long)refused.attempt, (long long)refused.step,
-                (long long)refused.bytes, refused.retry_after_millis, bw_refusal_name(refused.code), refused.text);
+        (void)printf("refused %lld %lld %lld %d %s %s\n", (long long)answer.refused.attempt, (long long)answer.refused.step,
+                (long long)answer.refused.bytes, answer.refused.retry_after_millis, bw_refusal_name(answer.refused.code), answer.refused.text);
+    } else if (kind == BW_REGISTERED_TEMPLATE) {
+        (void)printf("registered %lld %lld\n", (long long)answer.attempt, (long long)answer.version);
+    } else if (kind == BW_STATUS_TEMPLATE) {
+        (void)printf("status %lld %lld %lld %lld %lld %d\n", (long long)answer.attempt,
+                (long long)answer.status.next_step, (long long)answer.status.horizon,
+                (long long)answer.status.start_step, (long long)answer.status.session_steps,
+                (int)answer.status.sealed);
     } else {
         (void)printf("malformed\n");
     }
@@ -168,11 +186,19 @@ int main(int count, char **arguments) {
     if (strcmp(arguments[1], "hello") == 0) {
         uint8_t message[BW_MESSAGE_CAPACITY];
         const bw_hello hello = sound_hello();
-        const size_t length = bw_hello_encode(&hello, message);
-        for (size_t i = 0; i < length; ++i) {
-            (void)printf("%02x", message[i]);
-        }
-        (void)printf("\n");
+        print_message(message, bw_hello_encode(&hello, message));
+    } else if (strcmp(arguments[1], "checkpoint") == 0) {
+        uint8_t message[BW_MESSAGE_CAPACITY];
+        const bw_checkpoint checkpoint = {41, 1, 99, 3, "s3://bucket/corpus", "group-1", "session-1", "step-41"};
+        const size_t length = bw_checkpoint_encode(&checkpoint, message);
+        bw_request_address(message, 7, 8);
+        print_message(message, length);
+    } else if (strcmp(arguments[1], "question") == 0) {
+        uint8_t message[BW_MESSAGE_CAPACITY];
+        const bw_question question = {99, 1, "s3://bucket/corpus", "group-1", "session-1"};
+        const size_t length = bw_question_encode(&question, message);
+        bw_request_address(message, 7, 8);
+        print_message(message, length);
     } else if (strcmp(arguments[1], "answer") == 0) {
         CHECK(count == 3);
         print_answer(arguments[2]);

@@ -353,6 +353,66 @@ static PyObject* client_next(PyObject* object, PyObject* arguments) {
   return raise_unpinned(self, status, &error);
 }
 
+/* Runs a question to the daemon without the GIL; true when it was answered. */
+static bool answered(client_object* self, bw_status status, const bw_error* error) {
+  self->busy = false;
+  if (status == BW_OK) {
+    return true;
+  }
+  if (atomic_load(&self->closing)) {
+    (void)closed_meanwhile(self);
+  } else {
+    (void)raise_status(self, status, error);
+  }
+  return false;
+}
+
+static PyObject* client_checkpointed(PyObject* object, PyObject* arguments) {
+  client_object* self = (client_object*)object;
+  const char* id = NULL;
+  long long next_step = 0;
+  unsigned keep = 0;
+  double seconds = 0;
+  if (!PyArg_ParseTuple(arguments, "sLId", &id, &next_step, &keep, &seconds) ||
+      check_usable(self) != 0) {
+    return NULL;
+  }
+  bw_error error;
+  bw_status status;
+  bw_error_clear(&error);
+  self->busy = true;
+  Py_BEGIN_ALLOW_THREADS
+  status = bw_checkpointed(self->client, id, next_step, keep, timeout_ns(seconds), &error);
+  Py_END_ALLOW_THREADS
+  if (!answered(self, status, &error)) {
+    return NULL;
+  }
+  Py_RETURN_NONE;
+}
+
+static PyObject* client_status(PyObject* object, PyObject* argument) {
+  client_object* self = (client_object*)object;
+  const double seconds = PyFloat_AsDouble(argument);
+  if (PyErr_Occurred() || check_usable(self) != 0) {
+    return NULL;
+  }
+  bw_error error;
+  bw_status status;
+  bw_stream_status stream = {0};
+  bw_error_clear(&error);
+  self->busy = true;
+  Py_BEGIN_ALLOW_THREADS
+  status = bw_stream_status_of(self->client, timeout_ns(seconds), &stream, &error);
+  Py_END_ALLOW_THREADS
+  if (!answered(self, status, &error)) {
+    return NULL;
+  }
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:N}", "next_step", (long long)stream.next_step, "horizon",
+                       (long long)stream.horizon, "start_step", (long long)stream.start_step,
+                       "session_steps", (long long)stream.session_steps, "sealed",
+                       PyBool_FromLong(stream.sealed));
+}
+
 static PyObject* client_close(PyObject* object, PyObject* nothing) {
   client_object* self = (client_object*)object;
   (void)nothing;
@@ -557,6 +617,9 @@ static PyMethodDef client_methods[] = {
      "without the GIL."},
     {"info", client_info, METH_NOARGS, 
      "info($self, /)\n--\n\nAs of now; as of the last look once closed or while a thread waits."},
+    {"checkpointed", client_checkpointed, METH_VARARGS,
+     "checkpointed(id, next_step, keep, deadline_s): waits without the GIL."},
+    {"status", client_status, METH_O, "status(deadline_s) -> dict: waits without the GIL."},
     {"close", client_close, METH_NOARGS, 
      "close($self, /)\n--\n\nDetaches; from any thread, more than once."},
     {NULL, NULL, 0, NULL}};

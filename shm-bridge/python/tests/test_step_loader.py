@@ -29,7 +29,9 @@ class ProbeReader:
 
     slices_per_step = 1
     pinned = False
+    sealed = True
     made: list = []
+    registered: list = []
 
     def __init__(self, stream: str, **options: object) -> None:
         self.options = options
@@ -54,6 +56,12 @@ class ProbeReader:
             PROBE.slice(self.content(step, part)) for part in range(self.slices_per_step)
         )
         return Step(step, step + 1, slices)
+
+    def status(self) -> dict:
+        return {"sealed": self.sealed, "session_steps": STEPS}
+
+    def checkpointed(self, id: str, **options: object) -> None:
+        self.registered.append((id, options))
 
     def content(self, step: int, part: int) -> bytes:
         tokens = torch.full((2, 3), step * 10 + part, dtype=torch.int32)
@@ -160,6 +168,36 @@ def test_should_go_back_within_its_session_by_step(reader):
         "session": "s-1",
         "pin": False,
     }
+
+
+def test_should_have_a_length_once_the_stream_is_sealed(reader, monkeypatch):
+    loader = StepLoader("s")
+    with pytest.raises(TypeError):
+        len(loader)  # attaching here would take the stream away from a DataLoader's worker
+    assert loader and reader.made == []
+    iter(loader)
+    assert len(loader) == STEPS
+    monkeypatch.setattr(reader, "sealed", False)
+    with pytest.raises(TypeError, match="sealed"):
+        len(loader)
+    assert len(list(loader)) == STEPS
+
+
+def test_should_register_the_position_of_the_checkpoint(reader, monkeypatch):
+    monkeypatch.setattr(reader, "registered", [])
+    loader = StepLoader("s")
+    next(iter(loader))
+    state = loader.state_dict()
+    next(loader)
+    loader.checkpointed("a")
+    loader.checkpointed("b", keep=5, state=state, deadline_s=1)
+    token = bytes.fromhex(state["token"])
+    assert reader.registered == [
+        ("a", {"keep": 3, "token": None, "deadline_s": None}),
+        ("b", {"keep": 5, "token": token, "deadline_s": 1}),
+    ]
+    with pytest.raises(Refused):
+        loader.checkpointed("c", state={"token": "zz"})
 
 
 def test_should_keep_the_position_when_closed(reader):

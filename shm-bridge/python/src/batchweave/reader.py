@@ -249,6 +249,61 @@ class Reader:
         """Whether the ring is registered with CUDA."""
         return bool(self._client.info()["views"] == "pinned")
 
+    def checkpointed(
+        self,
+        id: str,
+        *,
+        keep: int = 3,
+        token: Optional[bytes] = None,
+        deadline_s: Optional[float] = None,
+    ) -> None:
+        """Registers a model checkpoint that is durable: the steps from it on are kept.
+
+        Call it from one rank, or from all; calling it again is no error. Until a first checkpoint
+        is registered everything from the session's start on is kept.
+
+        Args:
+            id: the checkpoint's name, ``[a-z0-9-]``, at most 64 characters.
+            keep: how many checkpoints of the group stay, the newest, this one included.
+            token: the position that the checkpoint holds; default: the current one. Give it where
+                training went on while the checkpoint was being written.
+            deadline_s: seconds to wait at most; None: as the reader was made with.
+
+        Raises:
+            Reclaimed: the position lies below the horizon, which ``step`` names.
+            Superseded: the session is over.
+            Refused: a later checkpoint of this session is registered, or the position is beyond
+                the head (code CHECKPOINT); the id is no name; the token is of another stream.
+            DeadlineExceeded, DaemonLost: not decided yet: calling again is fine.
+        """
+        if keep < 1:
+            raise Refused(f"keep counts checkpoints, at least this one: {keep=}")
+        position = _token.decode(self.token if token is None else token)
+        if position.stream_id != self._client.info()["stream_id"]:
+            raise Refused(
+                "the token was written for another stream",
+                stream=self.stream,
+                code="TOKEN_OF_OTHER_STREAM",
+            )
+        seconds = _seconds(self.deadline_s if deadline_s is None else deadline_s)
+        self._client.checkpointed(id, position.next_step, keep, seconds)
+
+    def status(self, deadline_s: Optional[float] = None) -> dict[str, Any]:
+        """How the stream stands at its head, asked now.
+
+        Returns:
+            ``next_step``, the number of steps committed; ``horizon``, the first step not reclaimed;
+            ``sealed``, whether the stream ends there; ``start_step``, where this session began, and
+            ``session_steps``, how many steps it reads from there to the head.
+
+        Raises:
+            Superseded: the session is over.
+            DeadlineExceeded, DaemonLost: no answer: calling again is fine.
+        """
+        return self._client.status(
+            _seconds(self.deadline_s if deadline_s is None else deadline_s)
+        )
+
     @property
     def info(self) -> dict[str, Any]:
         """What the attachment knows of itself: grid, ring, generation, held steps, views."""

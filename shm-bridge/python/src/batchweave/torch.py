@@ -191,17 +191,62 @@ class StepLoader(IterableDataset[dict[str, Any]]):
         Raises:
             Refused: it is no position, or is damaged.
         """
-        text = state.get("token")
-        if text is None:
-            resume = None
-        else:
-            try:
-                data = bytes.fromhex(text)
-            except (TypeError, ValueError):
-                raise Refused("not a BatchWeave token", stream=self.stream, code="TOKEN") from None
-            resume = _token.decode(data)
+        token = self._token_of(state)
+        resume = None if token is None else _token.decode(token)
         self.close()
         self._resume = resume
+
+    def _token_of(self, state: dict[str, Any]) -> Optional[bytes]:
+        text = state.get("token")
+        if text is None:
+            return None
+        try:
+            return bytes.fromhex(text)
+        except (TypeError, ValueError):
+            raise Refused("not a BatchWeave token", stream=self.stream, code="TOKEN") from None
+
+    def checkpointed(
+        self,
+        id: str,
+        *,
+        keep: int = 3,
+        state: Optional[dict[str, Any]] = None,
+        deadline_s: Optional[float] = None,
+    ) -> None:
+        """Registers a model checkpoint that is durable: the steps from it on are kept.
+
+        Call it from one rank, or from all, once everything of the checkpoint is written.
+
+        Args:
+            id: the checkpoint's name, ``[a-z0-9-]``, at most 64 characters.
+            keep: how many checkpoints of the group stay, the newest, this one included.
+            state: what :meth:`state_dict` gave for the checkpoint; default: the current position.
+                Give it where training went on while the checkpoint was being written.
+            deadline_s: seconds to wait at most.
+
+        Raises:
+            Reclaimed, Superseded, Refused, DeadlineExceeded, DaemonLost: as
+                :meth:`batchweave.Reader.checkpointed` says.
+        """
+        token = None if state is None else self._token_of(state)
+        self._attached().checkpointed(id, keep=keep, token=token, deadline_s=deadline_s)
+
+    def __len__(self) -> int:
+        """Steps of the session, from its start to the end of the stream; skipped ones not counted.
+
+        Raises:
+            TypeError: the loader is not attached in this process yet, or the stream is not sealed:
+                then nobody knows.
+        """
+        if self._reader is None or self._process != os.getpid():
+            raise TypeError("the loader is not attached here: it has no length yet")
+        status = self._reader.status()
+        if not status["sealed"]:
+            raise TypeError("the stream is not sealed: it has no length yet")
+        return int(status["session_steps"])
+
+    def __bool__(self) -> bool:
+        return True
 
     def close(self) -> None:
         """Detaches; tensors that are still held stay readable. The position is kept."""

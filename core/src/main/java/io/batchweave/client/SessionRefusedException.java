@@ -19,6 +19,8 @@ public final class SessionRefusedException extends BatchWeaveException {
     LIVE(Kind.CONFIG),
     /** Another launch came after this one. */
     OVERTAKEN(Kind.FENCED),
+    /** The session has a later checkpoint, or another one at that step. */
+    NOT_NEWER(Kind.CONFIG),
     /** A limit of the stream would be exceeded. */
     OVER_LIMIT(Kind.LIMIT);
 

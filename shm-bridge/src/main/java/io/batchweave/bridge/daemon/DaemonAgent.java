@@ -5,6 +5,7 @@ import io.batchweave.bridge.handshake.Answer;
 import io.batchweave.bridge.handshake.HandshakeServer;
 import io.batchweave.bridge.handshake.Hello;
 import io.batchweave.bridge.handshake.RefusalCode;
+import io.batchweave.bridge.handshake.Request;
 import io.batchweave.bridge.memory.RingAllocation;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.SessionKey;
@@ -37,6 +38,7 @@ final class DaemonAgent implements Agent {
   private final HandshakeServer handshake;
   private final List<RingAgent> rings = new ArrayList<>();
   private final Launches launches;
+  private final Errands errands;
   private final Set<SessionKey> superseded = new HashSet<>();
   private final ArrayDeque<SessionKey> supersededOrder = new ArrayDeque<>();
   private final RingAllocation spareAllocation;
@@ -59,12 +61,13 @@ final class DaemonAgent implements Agent {
             context.nanoClock(),
             context.epochClock(),
             this::onError,
-            this::onHello);
+            this::onRequest);
     this.spareAllocation = RingFiles.allocation(context);
     if (found.numbers().isEmpty()) {
       parts.directory().keepSpare(spareAllocation);
     } // else the room is for the ranks that come back now
     this.launches = new Launches(parts, this::onLive, this::refuse);
+    this.errands = new Errands(parts, handshake::answer);
     this.nextSweepNs = context.nanoClock().nanoTime() + SWEEP_NS;
     for (RingFiles.DataFile file : files.files()) {
       rings.add(new RingAgent(parts, file, found.take(file.header().number()), handshake::answer));
@@ -97,6 +100,7 @@ final class DaemonAgent implements Agent {
     }
     work += parts.fetcher().doWork();
     work += launches.doWork();
+    work += errands.doWork();
     for (RingAgent ring : rings) {
       work += ring.doWork();
     }
@@ -116,18 +120,47 @@ final class DaemonAgent implements Agent {
 
   // ---- Hello
 
-  private void onHello(Hello hello) {
-    Answer.Refused refused = decide(hello);
+  private void onRequest(Request request) {
+    Answer.Refused refused = request instanceof Hello hello ? decide(hello) : decideErrand(request);
     if (refused != null) {
-      refuse(hello, refused);
+      refuse(request, refused);
     }
   }
 
-  private void refuse(Hello hello, Answer.Refused refused) {
+  private void refuse(Request request, Answer.Refused refused) {
     if (refused.code() != RefusalCode.NOT_YET) {
       parts.metrics().refusals.increment();
     }
-    handshake.answer(hello, refused);
+    handshake.answer(request, refused);
+  }
+
+  /** Has the log asked, or says why not. */
+  private Answer.@Nullable Refused decideErrand(Request request) {
+    Answer.Refused malformed = HelloCheck.errand(request);
+    if (malformed != null) {
+      return malformed;
+    }
+    StreamSource source = sourceOf(request.stream());
+    if (source == null || source.descriptor() == null) {
+      return unread(request, source);
+    }
+    errands.onRequest(request, source);
+    return null;
+  }
+
+  /** Why the stream cannot be read, or not yet. */
+  private Answer.Refused unread(Request request, @Nullable StreamSource source) {
+    if (source == null) {
+      return new Answer.Refused(
+          RefusalCode.UNKNOWN_STREAM,
+          "this daemon does not serve that stream: stream="
+              + request.stream()
+              + " served="
+              + String.join(",", sources.stream().map(StreamSource::url).toList()));
+    }
+    return source.isFailed()
+        ? new Answer.Refused(RefusalCode.STREAM_FAILED, source.trouble())
+        : Answer.Refused.notYet(source.trouble(), NOT_OPEN_RETRY_MILLIS);
   }
 
   /** Has the Hello's launch looked up, or says why not. */
@@ -137,19 +170,9 @@ final class DaemonAgent implements Agent {
       return malformed;
     }
     StreamSource source = sourceOf(hello.stream());
-    if (source == null) {
-      return new Answer.Refused(
-          RefusalCode.UNKNOWN_STREAM,
-          "this daemon does not serve that stream: stream="
-              + hello.stream()
-              + " served="
-              + String.join(",", sources.stream().map(StreamSource::url).toList()));
-    }
-    StreamDescriptor descriptor = source.descriptor();
-    if (descriptor == null) {
-      return source.isFailed()
-          ? new Answer.Refused(RefusalCode.STREAM_FAILED, source.trouble())
-          : Answer.Refused.notYet(source.trouble(), NOT_OPEN_RETRY_MILLIS);
+    StreamDescriptor descriptor = source == null ? null : source.descriptor();
+    if (source == null || descriptor == null) {
+      return unread(hello, source);
     }
     Answer.Refused unreadable = HelloCheck.stream(hello, descriptor);
     if (unreadable != null) {

@@ -3,8 +3,11 @@ package io.batchweave.bridge.daemon;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.Bytes;
 import io.batchweave.bridge.handshake.Answer.Refused;
+import io.batchweave.bridge.handshake.Checkpoint;
 import io.batchweave.bridge.handshake.Hello;
+import io.batchweave.bridge.handshake.Question;
 import io.batchweave.bridge.handshake.RefusalCode;
+import io.batchweave.bridge.handshake.Request;
 import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.client.SessionOpening.Opened;
 import io.batchweave.format.Grid;
@@ -22,24 +25,68 @@ final class HelloCheck {
 
   private HelloCheck() {}
 
+  private static @Nullable Refused abi(Request request) {
+    return request.abi() == RingAbi.VERSION
+        ? null
+        : new Refused(
+            RefusalCode.ABI_MISMATCH,
+            "shared-memory ABI of client and daemon differ: client="
+                + request.abi()
+                + " daemon="
+                + RingAbi.VERSION
+                + "; install one version on this node");
+  }
+
+  private static @Nullable Refused name(String field, String value) {
+    return Limits.NAME_PATTERN.matcher(value).matches()
+        ? null
+        : malformed(field, value, "use 1 to 64 characters of a-z, 0-9 and -");
+  }
+
+  private static @Nullable Refused first(@Nullable Refused... found) {
+    for (Refused each : found) {
+      if (each != null) {
+        return each;
+      }
+    }
+    return null;
+  }
+
+  /** Why a request that is no Hello is wrong itself; null if it is not. */
+  static @Nullable Refused errand(Request request) {
+    return switch (request) {
+      case Checkpoint it ->
+          first(
+              abi(it),
+              name("group", it.group()),
+              name("session", it.session()),
+              name("checkpoint", it.id()),
+              it.viewVersion() > 0 && it.step() >= 0 && it.keep() >= 1
+                  ? null
+                  : malformed(
+                      "viewVersion,step,keep",
+                      it.viewVersion() + "," + it.step() + "," + it.keep(),
+                      "a version, a step, and how many checkpoints stay"));
+      case Question it ->
+          first(
+              abi(it),
+              name("group", it.group()),
+              name("session", it.session()),
+              it.viewVersion() > 0
+                  ? null
+                  : malformed("viewVersion", Long.toString(it.viewVersion()), "a version"));
+      case Hello hello -> form(hello);
+    };
+  }
+
   /** Why the Hello itself is wrong; null if it is not. */
   static @Nullable Refused form(Hello hello) {
-    if (hello.abi() != RingAbi.VERSION) {
-      return new Refused(
-          RefusalCode.ABI_MISMATCH,
-          "shared-memory ABI of client and daemon differ: client="
-              + hello.abi()
-              + " daemon="
-              + RingAbi.VERSION
-              + "; install one version on this node");
+    Refused wrong =
+        first(abi(hello), name("group", hello.group()), name("session", hello.session()));
+    if (wrong != null) {
+      return wrong;
     }
     Hello.RankShape shape = hello.shape();
-    if (!Limits.NAME_PATTERN.matcher(hello.group()).matches()) {
-      return malformed("group", hello.group(), "use 1 to 64 characters of a-z, 0-9 and -");
-    }
-    if (!Limits.NAME_PATTERN.matcher(hello.session()).matches()) {
-      return malformed("session", hello.session(), "use 1 to 64 characters of a-z, 0-9 and -");
-    }
     if (!isPlace(shape.dp(), shape.dpSize()) || !isPlace(shape.cp(), shape.cpSize())) {
       return malformed("coordinate", hello.describe(), "0 <= dp < dpSize and 0 <= cp < cpSize");
     }

@@ -96,7 +96,7 @@ final class Launch {
   private static RefusalCode codeOf(SessionRefusedException.Reason reason) {
     return switch (reason) {
       case BELOW_HORIZON -> RefusalCode.RECLAIMED;
-      case BEYOND_HEAD -> RefusalCode.START_DISAGREES;
+      case BEYOND_HEAD, NOT_NEWER -> RefusalCode.START_DISAGREES;
       case LIVE -> RefusalCode.SESSION_LIVE;
       case OVERTAKEN -> RefusalCode.SUPERSEDED;
       case OVER_LIMIT -> RefusalCode.MALFORMED;

@@ -64,7 +64,7 @@ final class Launches {
             hello,
             session,
             source,
-            parts.context().nanoClock().nanoTime() + HandshakeProtocol.HOLD_HELLO_NS));
+            parts.context().nanoClock().nanoTime() + HandshakeProtocol.HOLD_NS));
     doWork();
   }
 

@@ -129,7 +129,7 @@ final class RingReaders implements AutoCloseable {
 
   /** A Hello is to be answered, at the latest after the time that the protocol gives. */
   void expectAnswer(Id128 id, Hello hello, long nowNs) {
-    waiting.put(id, new Waiting(hello, nowNs + HandshakeProtocol.HOLD_HELLO_NS));
+    waiting.put(id, new Waiting(hello, nowNs + HandshakeProtocol.HOLD_NS));
   }
 
   boolean isAnyWaiting() {

@@ -3,9 +3,11 @@ package io.batchweave.bridge.handshake;
 import io.aeron.CncFileDescriptor;
 import io.aeron.CommonContext;
 import io.batchweave.BatchWeaveException;
+import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
 import io.batchweave.bridge.rank.Attacher;
 import io.batchweave.bridge.rank.RankIdentity;
+import io.batchweave.bridge.rank.StreamStatus;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.format.Block;
@@ -49,23 +51,80 @@ public final class AeronAttacher implements Attacher {
   }
 
   @Override
-  public Attached attach(Request request, long deadlineNs) {
+  public Attached attach(Attacher.Request request, long deadlineNs) {
+    Answer answer = ask(hello(request), deadlineNs);
+    if (answer instanceof Answer.Welcome welcome) {
+      return attached(welcome);
+    }
+    throw unexpected(answer);
+  }
+
+  /** Asks until the answer is final. */
+  private Answer ask(io.batchweave.bridge.handshake.Request request, long deadlineNs) {
     while (true) {
-      switch (client.attach(hello(request), deadlineNs)) {
-        case Answer.Welcome welcome -> {
-          return attached(welcome);
-        }
-        case Answer.Refused refused -> {
-          if (refused.code() != RefusalCode.CLOSING || clock.nanoTime() - deadlineNs >= 0) {
-            throw new BatchWeaveException(refused.code().kind(), refused.text());
-          }
-          LockSupport.parkNanos(LOOK_AGAIN_NS);
-        }
+      Answer answer = client.ask(request, deadlineNs);
+      if (!(answer instanceof Answer.Refused refused)) {
+        return answer;
       }
+      if (refused.code() != RefusalCode.CLOSING || clock.nanoTime() - deadlineNs >= 0) {
+        throw new BatchWeaveException(refused.code().kind(), refused.text());
+      }
+      LockSupport.parkNanos(LOOK_AGAIN_NS);
     }
   }
 
-  private Hello hello(Request request) {
+  private static BatchWeaveException unexpected(Answer answer) {
+    return new BatchWeaveException(
+        Kind.CORRUPT, "the daemon answered something else: " + answer + "; install one version");
+  }
+
+  @Override
+  public long register(RankIdentity identity, Registration registration, long deadlineNs) {
+    Answer answer =
+        ask(
+            new Checkpoint(
+                0,
+                0,
+                RingAbi.VERSION,
+                identity.stream(),
+                identity.group(),
+                identity.session(),
+                registration.viewVersion(),
+                registration.id(),
+                registration.step(),
+                registration.keep()),
+            deadlineNs);
+    if (answer instanceof Answer.Registered registered) {
+      return registered.version();
+    }
+    throw unexpected(answer);
+  }
+
+  @Override
+  public StreamStatus status(RankIdentity identity, long viewVersion, long deadlineNs) {
+    Answer answer =
+        ask(
+            new Question(
+                0,
+                0,
+                RingAbi.VERSION,
+                identity.stream(),
+                identity.group(),
+                identity.session(),
+                viewVersion),
+            deadlineNs);
+    if (answer instanceof Answer.Status status) {
+      return new StreamStatus(
+          status.nextStep(),
+          status.horizon(),
+          status.sealed(),
+          status.startStep(),
+          status.sessionSteps());
+    }
+    throw unexpected(answer);
+  }
+
+  private Hello hello(Attacher.Request request) {
     RankIdentity identity = request.identity();
     Id128 previous = request.previous();
     return new Hello(

@@ -2,7 +2,7 @@ package io.batchweave.bridge.handshake;
 
 import java.util.UUID;
 
-/** What the daemon answers to a {@link Hello}. */
+/** What the daemon answers to a {@link Request}. */
 public sealed interface Answer {
   /**
    * The rank is attached.
@@ -50,7 +50,26 @@ public sealed interface Answer {
   record Start(UUID streamId, long viewVersion, long step, long index) {}
 
   /**
-   * The rank is not attached.
+   * The checkpoint is registered.
+   *
+   * @param version manifest version at which it was seen to be
+   */
+  record Registered(long version) implements Answer {}
+
+  /**
+   * How the stream stands.
+   *
+   * @param nextStep steps committed
+   * @param horizon first step not reclaimed
+   * @param sealed whether the stream ends at {@code nextStep}
+   * @param startStep the session's start
+   * @param sessionSteps steps from there to {@code nextStep} that the session does not pass over
+   */
+  record Status(long nextStep, long horizon, boolean sealed, long startStep, long sessionSteps)
+      implements Answer {}
+
+  /**
+   * The rank is not attached, or what it asked for was not done.
    *
    * @param code what to do
    * @param text one line for people: what, {@code name=value}, remedy

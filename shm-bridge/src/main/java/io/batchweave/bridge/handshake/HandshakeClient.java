@@ -54,30 +54,30 @@ public final class HandshakeClient {
   }
 
   /**
-   * Says Hello until the daemon has decided.
+   * Says something until the daemon has decided.
    *
-   * @param hello what to say; {@code attempt} and {@code welcomeStreamId} are replaced
+   * @param request what to say; {@code attempt} and {@code welcomeStreamId} are replaced
    * @param deadlineNs when to give up, on the clock of this client
-   * @return Welcome, or a refusal that is final or says CLOSING
+   * @return what was asked for, or a refusal that is final or says CLOSING
    * @throws BatchWeaveException RETRYABLE when the deadline passed, with the last status
    */
-  public Answer attach(Hello hello, long deadlineNs) {
+  public Answer ask(Request request, long deadlineNs) {
     attempts = 0;
     told = "";
     lastTrouble = "nothing was tried";
     try {
       while (clock.nanoTime() - deadlineNs < 0) {
-        Answer answer = attempt(hello, deadlineNs);
+        Answer answer = attempt(request, deadlineNs);
         if (answer != null) {
           return answer;
         }
       }
       throw new BatchWeaveException(
           Kind.RETRYABLE,
-          "the daemon did not attach this rank before its deadline: "
-              + hello.describe()
+          "the daemon did not answer this rank before its deadline: "
+              + request.describe()
               + " stream="
-              + hello.stream()
+              + request.stream()
               + " aeron="
               + aeronDirectory
               + " attempts="
@@ -98,13 +98,13 @@ public final class HandshakeClient {
         new File(aeronDirectory), HandshakeProtocol.DRIVER_SILENT_MILLIS, ignored -> {});
   }
 
-  /** How often the last {@link #attach} said Hello. */
+  /** How often the last {@link #ask} said it. */
   public int attempts() {
     return attempts;
   }
 
-  /** One Hello and its answer; null when another is worth a try. */
-  private @Nullable Answer attempt(Hello hello, long deadlineNs) {
+  /** One message and its answer; null when another is worth a try. */
+  private @Nullable Answer attempt(Request request, long deadlineNs) {
     attempts++;
     long attemptDeadlineNs = clock.nanoTime() + HandshakeProtocol.ATTEMPT_NS;
     long untilNs = attemptDeadlineNs - deadlineNs < 0 ? attemptDeadlineNs : deadlineNs;
@@ -114,7 +114,7 @@ public final class HandshakeClient {
         open = new Exchange();
         exchange = open;
       }
-      Answer answer = open.ask(hello, untilNs);
+      Answer answer = open.ask(request, untilNs);
       if (answer instanceof Answer.Refused refused && refused.code() == RefusalCode.NOT_YET) {
         told = refused.text();
         lastTrouble = told;
@@ -204,11 +204,11 @@ public final class HandshakeClient {
       return thrown == null ? otherwise : otherwise + "; " + thrown.getMessage();
     }
 
-    @Nullable Answer ask(Hello hello, long untilNs) {
+    @Nullable Answer ask(Request request, long untilNs) {
       awaitedAttempt = aeron.nextCorrelationId();
       received = null;
       int length =
-          codec.encode(hello.withAttempt(awaitedAttempt, subscription.streamId()), message);
+          codec.encode(request.withAttempt(awaitedAttempt, subscription.streamId()), message);
       boolean sent = false;
       idle.reset();
       while (clock.nanoTime() - untilNs < 0 && !aeron.isClosed()) {

@@ -3,12 +3,21 @@ package io.batchweave.bridge.handshake;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
+import io.batchweave.bridge.handshake.sbe.Answered;
+import io.batchweave.bridge.handshake.sbe.CheckpointDecoder;
+import io.batchweave.bridge.handshake.sbe.CheckpointEncoder;
 import io.batchweave.bridge.handshake.sbe.HelloDecoder;
 import io.batchweave.bridge.handshake.sbe.HelloEncoder;
 import io.batchweave.bridge.handshake.sbe.MessageHeaderDecoder;
 import io.batchweave.bridge.handshake.sbe.MessageHeaderEncoder;
+import io.batchweave.bridge.handshake.sbe.QuestionDecoder;
+import io.batchweave.bridge.handshake.sbe.QuestionEncoder;
 import io.batchweave.bridge.handshake.sbe.RefusedDecoder;
 import io.batchweave.bridge.handshake.sbe.RefusedEncoder;
+import io.batchweave.bridge.handshake.sbe.RegisteredDecoder;
+import io.batchweave.bridge.handshake.sbe.RegisteredEncoder;
+import io.batchweave.bridge.handshake.sbe.StatusDecoder;
+import io.batchweave.bridge.handshake.sbe.StatusEncoder;
 import io.batchweave.bridge.handshake.sbe.Takeover;
 import io.batchweave.bridge.handshake.sbe.WelcomeDecoder;
 import io.batchweave.bridge.handshake.sbe.WelcomeEncoder;
@@ -34,6 +43,9 @@ final class HandshakeCodec {
   private static final int HEADER_BYTES = MessageHeaderEncoder.ENCODED_LENGTH;
   private static final int LENGTH_BYTES = Short.BYTES;
 
+  /** In the block of every request; its attempt is at 0. */
+  private static final int WELCOME_STREAM_OFFSET = 16;
+
   private final MessageHeaderEncoder headerEncoder = new MessageHeaderEncoder();
   private final MessageHeaderDecoder headerDecoder = new MessageHeaderDecoder();
   private final HelloEncoder helloEncoder = new HelloEncoder();
@@ -42,9 +54,25 @@ final class HandshakeCodec {
   private final WelcomeDecoder welcomeDecoder = new WelcomeDecoder();
   private final RefusedEncoder refusedEncoder = new RefusedEncoder();
   private final RefusedDecoder refusedDecoder = new RefusedDecoder();
+  private final CheckpointEncoder checkpointEncoder = new CheckpointEncoder();
+  private final CheckpointDecoder checkpointDecoder = new CheckpointDecoder();
+  private final RegisteredEncoder registeredEncoder = new RegisteredEncoder();
+  private final RegisteredDecoder registeredDecoder = new RegisteredDecoder();
+  private final QuestionEncoder questionEncoder = new QuestionEncoder();
+  private final QuestionDecoder questionDecoder = new QuestionDecoder();
+  private final StatusEncoder statusEncoder = new StatusEncoder();
+  private final StatusDecoder statusDecoder = new StatusDecoder();
 
-  /** Writes a Hello at 0 and returns its length with the header. */
-  int encode(Hello hello, MutableDirectBuffer buffer) {
+  /** Writes a request at 0 and returns its length with the header. */
+  int encode(Request request, MutableDirectBuffer buffer) {
+    return switch (request) {
+      case Hello hello -> encodeHello(hello, buffer);
+      case Checkpoint checkpoint -> encodeCheckpoint(checkpoint, buffer);
+      case Question question -> encodeQuestion(question, buffer);
+    };
+  }
+
+  private int encodeHello(Hello hello, MutableDirectBuffer buffer) {
     Hello.RankShape shape = hello.shape();
     helloEncoder
         .wrapAndApplyHeader(buffer, 0, headerEncoder)
@@ -81,11 +109,65 @@ final class HandshakeCodec {
     return HEADER_BYTES + helloEncoder.encodedLength();
   }
 
+  private int encodeCheckpoint(Checkpoint checkpoint, MutableDirectBuffer buffer) {
+    byte[] stream = text("stream", checkpoint.stream(), HandshakeProtocol.MAX_STREAM_BYTES);
+    byte[] group = text("group", checkpoint.group(), HandshakeProtocol.MAX_NAME_BYTES);
+    byte[] session = text("session", checkpoint.session(), HandshakeProtocol.MAX_NAME_BYTES);
+    byte[] id = text("id", checkpoint.id(), HandshakeProtocol.MAX_NAME_BYTES);
+    checkpointEncoder
+        .wrapAndApplyHeader(buffer, 0, headerEncoder)
+        .attempt(checkpoint.attempt())
+        .step(checkpoint.step())
+        .welcomeStreamId(checkpoint.welcomeStreamId())
+        .abi(checkpoint.abi())
+        .viewVersion(checkpoint.viewVersion())
+        .keep(checkpoint.keep())
+        .putStream(stream, 0, stream.length)
+        .putGroup(group, 0, group.length)
+        .putSession(session, 0, session.length)
+        .putCheckpointId(id, 0, id.length);
+    return HEADER_BYTES + checkpointEncoder.encodedLength();
+  }
+
+  private int encodeQuestion(Question question, MutableDirectBuffer buffer) {
+    byte[] stream = text("stream", question.stream(), HandshakeProtocol.MAX_STREAM_BYTES);
+    byte[] group = text("group", question.group(), HandshakeProtocol.MAX_NAME_BYTES);
+    byte[] session = text("session", question.session(), HandshakeProtocol.MAX_NAME_BYTES);
+    questionEncoder
+        .wrapAndApplyHeader(buffer, 0, headerEncoder)
+        .attempt(question.attempt())
+        .viewVersion(question.viewVersion())
+        .welcomeStreamId(question.welcomeStreamId())
+        .abi(question.abi())
+        .putStream(stream, 0, stream.length)
+        .putGroup(group, 0, group.length)
+        .putSession(session, 0, session.length);
+    return HEADER_BYTES + questionEncoder.encodedLength();
+  }
+
   /** Writes an answer at 0 and returns its length with the header. */
   int encode(long attempt, Answer answer, MutableDirectBuffer buffer) {
     return switch (answer) {
       case Answer.Welcome welcome -> encodeWelcome(attempt, welcome, buffer);
       case Answer.Refused refused -> encodeRefused(attempt, refused, buffer);
+      case Answer.Registered registered -> {
+        registeredEncoder
+            .wrapAndApplyHeader(buffer, 0, headerEncoder)
+            .attempt(attempt)
+            .version(registered.version());
+        yield HEADER_BYTES + registeredEncoder.encodedLength();
+      }
+      case Answer.Status status -> {
+        statusEncoder
+            .wrapAndApplyHeader(buffer, 0, headerEncoder)
+            .attempt(attempt)
+            .nextStep(status.nextStep())
+            .horizon(status.horizon())
+            .startStep(status.startStep())
+            .sessionSteps(status.sessionSteps())
+            .isSealed(status.sealed() ? Answered.YES : Answered.NO);
+        yield HEADER_BYTES + statusEncoder.encodedLength();
+      }
     };
   }
 
@@ -130,6 +212,62 @@ final class HandshakeCodec {
     return HEADER_BYTES + refusedEncoder.encodedLength();
   }
 
+  /** Reads a request. */
+  Request decodeRequest(DirectBuffer buffer, int offset, int length) {
+    checkHeader("Request", buffer, offset, length, 0);
+    return switch (headerDecoder.templateId()) {
+      case HelloDecoder.TEMPLATE_ID -> decodeHello(buffer, offset, length);
+      case CheckpointDecoder.TEMPLATE_ID -> decodeCheckpoint(buffer, offset, length);
+      case QuestionDecoder.TEMPLATE_ID -> decodeQuestion(buffer, offset, length);
+      default ->
+          throw corrupt(
+              "Request",
+              offset,
+              "unknown message template=" + headerDecoder.templateId() + "; install one version");
+    };
+  }
+
+  private Checkpoint decodeCheckpoint(DirectBuffer buffer, int offset, int length) {
+    int blockLength = checkBlock("Checkpoint", offset, length, CheckpointDecoder.BLOCK_LENGTH);
+    CheckpointDecoder in =
+        checkpointDecoder.wrap(buffer, offset + HEADER_BYTES, blockLength, headerDecoder.version());
+    Fields fields =
+        new Fields("Checkpoint", buffer, offset + HEADER_BYTES + blockLength, offset, length);
+    Checkpoint checkpoint =
+        new Checkpoint(
+            in.attempt(),
+            in.welcomeStreamId(),
+            in.abi(),
+            fields.text("stream", HandshakeProtocol.MAX_STREAM_BYTES),
+            fields.text("group", HandshakeProtocol.MAX_NAME_BYTES),
+            fields.text("session", HandshakeProtocol.MAX_NAME_BYTES),
+            in.viewVersion(),
+            fields.text("checkpointId", HandshakeProtocol.MAX_NAME_BYTES),
+            in.step(),
+            in.keep());
+    fields.end();
+    return checkpoint;
+  }
+
+  private Question decodeQuestion(DirectBuffer buffer, int offset, int length) {
+    int blockLength = checkBlock("Question", offset, length, QuestionDecoder.BLOCK_LENGTH);
+    QuestionDecoder in =
+        questionDecoder.wrap(buffer, offset + HEADER_BYTES, blockLength, headerDecoder.version());
+    Fields fields =
+        new Fields("Question", buffer, offset + HEADER_BYTES + blockLength, offset, length);
+    Question question =
+        new Question(
+            in.attempt(),
+            in.welcomeStreamId(),
+            in.abi(),
+            fields.text("stream", HandshakeProtocol.MAX_STREAM_BYTES),
+            fields.text("group", HandshakeProtocol.MAX_NAME_BYTES),
+            fields.text("session", HandshakeProtocol.MAX_NAME_BYTES),
+            in.viewVersion());
+    fields.end();
+    return question;
+  }
+
   /** Reads a Hello. */
   Hello decodeHello(DirectBuffer buffer, int offset, int length) {
     checkHeader("Hello", buffer, offset, length, HelloDecoder.TEMPLATE_ID);
@@ -171,33 +309,30 @@ final class HandshakeCodec {
   }
 
   /**
-   * A Hello with nothing but the address to which it may be refused, from one that cannot be read;
-   * null when not even that can be read.
+   * A request with nothing but the address to which it may be refused, from one that cannot be
+   * read; null when not even that can be read.
    */
-  @Nullable Hello addressOf(DirectBuffer buffer, int offset, int length) {
-    try {
-      checkHeader("Hello", buffer, offset, length, HelloDecoder.TEMPLATE_ID);
-      checkBlock("Hello", offset, length, HelloDecoder.BLOCK_LENGTH);
-    } catch (BatchWeaveException unreadable) {
+  @Nullable Request addressOf(DirectBuffer buffer, int offset, int length) {
+    if (length < HEADER_BYTES + WELCOME_STREAM_OFFSET + Integer.BYTES) {
       return null;
     }
-    helloDecoder.wrap(
-        buffer, offset + HEADER_BYTES, headerDecoder.blockLength(), headerDecoder.version());
-    return new Hello(
-        helloDecoder.attempt(),
-        helloDecoder.welcomeStreamId(),
-        helloDecoder.abi(),
-        "",
-        "",
-        "",
-        new Hello.RankShape(0, 1, 0, 1, 1),
-        Hello.NO_STEP,
+    headerDecoder.wrap(buffer, offset);
+    int template = headerDecoder.templateId();
+    if (headerDecoder.schemaId() != MessageHeaderDecoder.SCHEMA_ID
+        || (template != HelloDecoder.TEMPLATE_ID
+            && template != CheckpointDecoder.TEMPLATE_ID
+            && template != QuestionDecoder.TEMPLATE_ID)) {
+      return null;
+    }
+    int block = offset + HEADER_BYTES;
+    return new Question(
+        buffer.getLong(block, ByteOrder.LITTLE_ENDIAN),
+        buffer.getInt(block + WELCOME_STREAM_OFFSET, ByteOrder.LITTLE_ENDIAN),
         0,
-        Block.Takeover.REFUSE,
-        new Hello.Sender(helloDecoder.rank(), helloDecoder.pid(), ClientKind.JAVA),
         "",
         "",
-        Bytes.EMPTY);
+        "",
+        0);
   }
 
   /** Reads an answer. */
@@ -206,6 +341,8 @@ final class HandshakeCodec {
     return switch (headerDecoder.templateId()) {
       case WelcomeDecoder.TEMPLATE_ID -> decodeWelcome(buffer, offset, length);
       case RefusedDecoder.TEMPLATE_ID -> decodeRefused(buffer, offset, length);
+      case RegisteredDecoder.TEMPLATE_ID -> decodeRegistered(buffer, offset, length);
+      case StatusDecoder.TEMPLATE_ID -> decodeStatus(buffer, offset, length);
       default ->
           throw corrupt(
               "Answer",
@@ -239,6 +376,28 @@ final class HandshakeCodec {
     return new Addressed(in.attempt(), welcome);
   }
 
+  private Addressed decodeRegistered(DirectBuffer buffer, int offset, int length) {
+    int blockLength = checkBlock("Registered", offset, length, RegisteredDecoder.BLOCK_LENGTH);
+    RegisteredDecoder in =
+        registeredDecoder.wrap(buffer, offset + HEADER_BYTES, blockLength, headerDecoder.version());
+    return new Addressed(in.attempt(), new Answer.Registered(in.version()));
+  }
+
+  private Addressed decodeStatus(DirectBuffer buffer, int offset, int length) {
+    int blockLength = checkBlock("Status", offset, length, StatusDecoder.BLOCK_LENGTH);
+    StatusDecoder in =
+        statusDecoder.wrap(buffer, offset + HEADER_BYTES, blockLength, headerDecoder.version());
+    checkEnum("Status.isSealed", in.isSealedRaw(), Answered.YES.value());
+    return new Addressed(
+        in.attempt(),
+        new Answer.Status(
+            in.nextStep(),
+            in.horizon(),
+            in.isSealed() == Answered.YES,
+            in.startStep(),
+            in.sessionSteps()));
+  }
+
   private Addressed decodeRefused(DirectBuffer buffer, int offset, int length) {
     int blockLength = checkBlock("Refused", offset, length, RefusedDecoder.BLOCK_LENGTH);
     RefusedDecoder in =
@@ -246,7 +405,7 @@ final class HandshakeCodec {
     checkEnum(
         "Refused.code",
         in.codeRaw(),
-        io.batchweave.bridge.handshake.sbe.RefusalCode.CLOSING.value());
+        io.batchweave.bridge.handshake.sbe.RefusalCode.CHECKPOINT.value());
     Fields fields =
         new Fields("Refused", buffer, offset + HEADER_BYTES + blockLength, offset, length);
     Answer.Refused refused =

@@ -23,8 +23,8 @@ public final class HandshakeProtocol {
   /** Length of one attempt to attach. */
   public static final long ATTEMPT_NS = TimeUnit.MILLISECONDS.toNanos(1_500);
 
-  /** Longest time the daemon keeps a Hello before it answers NOT_YET. */
-  public static final long HOLD_HELLO_NS = TimeUnit.MILLISECONDS.toNanos(800);
+  /** Longest time the daemon keeps a request before it answers NOT_YET. */
+  public static final long HOLD_NS = TimeUnit.MILLISECONDS.toNanos(800);
 
   /** Longest life of the daemon's publication to one rank. */
   public static final long ANSWER_NS = TimeUnit.SECONDS.toNanos(2);

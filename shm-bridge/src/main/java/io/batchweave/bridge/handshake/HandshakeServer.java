@@ -60,7 +60,7 @@ public final class HandshakeServer implements AutoCloseable {
   private static final int FRAGMENTS_PER_POLL = 16;
   private static final int MAX_ANSWERS = 1_024;
 
-  private final HelloHandler handler;
+  private final RequestHandler handler;
   private final ErrorHandler errors;
   private final ClampedClock clock;
   private final HandshakeCodec codec = new HandshakeCodec();
@@ -84,7 +84,7 @@ public final class HandshakeServer implements AutoCloseable {
    * @param nanoClock monotonic time
    * @param epochClock wall clock, as the ranks see it
    * @param errors told of what Aeron could not do; must not throw
-   * @param handler told of every Hello
+   * @param handler told of every request
    * @throws BatchWeaveException CONFIG when the driver's files do not fit
    */
   public HandshakeServer(
@@ -93,7 +93,7 @@ public final class HandshakeServer implements AutoCloseable {
       NanoClock nanoClock,
       EpochClock epochClock,
       ErrorHandler errors,
-      HelloHandler handler) {
+      RequestHandler handler) {
     this.handler = handler;
     this.errors = errors;
     this.clock = new ClampedClock(nanoClock, epochClock);
@@ -245,10 +245,10 @@ public final class HandshakeServer implements AutoCloseable {
   /**
    * Answers a rank; sent as soon as it can be, dropped after {@link HandshakeProtocol#ANSWER_NS}.
    *
-   * @param hello what it answers
+   * @param request what it answers
    * @param answer what to say
    */
-  public void answer(Hello hello, Answer answer) {
+  public void answer(Request request, Answer answer) {
     if (answers.size() >= MAX_ANSWERS) {
       errors.onError(
           new BatchWeaveException(
@@ -258,10 +258,10 @@ public final class HandshakeServer implements AutoCloseable {
     try {
       answers.add(
           new PendingAnswer(
-              hello.attempt(),
+              request.attempt(),
               answer,
               aeron.asyncAddExclusivePublication(
-                  HandshakeProtocol.CHANNEL, hello.welcomeStreamId()),
+                  HandshakeProtocol.CHANNEL, request.welcomeStreamId()),
               clock.nanoTime() + HandshakeProtocol.ANSWER_NS));
     } catch (RuntimeException failed) {
       errors.onError(failed);
@@ -277,12 +277,12 @@ public final class HandshakeServer implements AutoCloseable {
     if ((header.flags() & FrameDescriptor.UNFRAGMENTED) != FrameDescriptor.UNFRAGMENTED) {
       return;
     }
-    Hello hello;
+    Request request;
     try {
-      hello = codec.decodeHello(buffer, offset, length);
+      request = codec.decodeRequest(buffer, offset, length);
     } catch (BatchWeaveException malformed) {
       errors.onError(malformed);
-      Hello sender = codec.addressOf(buffer, offset, length);
+      Request sender = codec.addressOf(buffer, offset, length);
       if (sender != null) {
         answer(
             sender,
@@ -291,7 +291,7 @@ public final class HandshakeServer implements AutoCloseable {
       }
       return;
     }
-    handler.onHello(hello);
+    handler.onRequest(request);
   }
 
   private int sendAnswers() {

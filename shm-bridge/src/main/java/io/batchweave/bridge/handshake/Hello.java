@@ -36,7 +36,8 @@ public record Hello(
     Sender sender,
     String readerFile,
     String previousReaderFile,
-    Bytes token) {
+    Bytes token)
+    implements Request {
   /** No step named. */
   public static final long NO_STEP = -1;
 
@@ -60,12 +61,7 @@ public record Hello(
    */
   public record Sender(int rank, int pid, ClientKind client) {}
 
-  /**
-   * The same Hello for another attempt.
-   *
-   * @param newAttempt another number
-   * @param newWelcomeStreamId where the answer is awaited
-   */
+  @Override
   public Hello withAttempt(long newAttempt, int newWelcomeStreamId) {
     return new Hello(
         newAttempt,
@@ -85,6 +81,7 @@ public record Hello(
   }
 
   /** The rank, its place and its process, for messages. */
+  @Override
   public String describe() {
     return "rank="
         + sender.rank()

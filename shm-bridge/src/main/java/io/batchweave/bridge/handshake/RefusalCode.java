@@ -37,7 +37,9 @@ public enum RefusalCode {
   /** The stream cannot be read, for a reason that will stay. */
   STREAM_FAILED(Kind.CORRUPT),
   /** The daemon is stopping: look for the next one. */
-  CLOSING(Kind.RETRYABLE);
+  CLOSING(Kind.RETRYABLE),
+  /** The checkpoint cannot be registered: its step is beyond the head or not the newest. */
+  CHECKPOINT(Kind.CONFIG);
 
   private final Kind kind;
 

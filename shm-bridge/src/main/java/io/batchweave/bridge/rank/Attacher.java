@@ -54,6 +54,38 @@ public interface Attacher extends AutoCloseable {
   Attached attach(Request request, long deadlineNs);
 
   /**
+   * A model checkpoint of the rank's session.
+   *
+   * @param viewVersion the session's view
+   * @param id the checkpoint's name
+   * @param step the next step to read when training goes on from it
+   * @param keep how many checkpoints of the group stay, the newest
+   */
+  record Registration(long viewVersion, String id, long step, int keep) {}
+
+  /**
+   * Registers a checkpoint.
+   *
+   * @param identity which rank this is
+   * @param registration the checkpoint
+   * @param deadlineNs when to give up, on the client's clock
+   * @return manifest version at which it was seen to be registered
+   * @throws BatchWeaveException RETRYABLE when it was not decided before the deadline, otherwise
+   *     the kind of the refusal
+   */
+  long register(RankIdentity identity, Registration registration, long deadlineNs);
+
+  /**
+   * Asks how the stream stands at its head.
+   *
+   * @param identity which rank this is
+   * @param viewVersion the session's view
+   * @param deadlineNs when to give up, on the client's clock
+   * @throws BatchWeaveException as {@link #register}
+   */
+  StreamStatus status(RankIdentity identity, long viewVersion, long deadlineNs);
+
+  /**
    * Whether a daemon that holds its lock also runs: a stopped one does not.
    *
    * @return false only when it certainly does not

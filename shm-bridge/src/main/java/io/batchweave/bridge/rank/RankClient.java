@@ -11,12 +11,15 @@ import io.batchweave.bridge.ring.ReaderHeader;
 import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.bridge.ring.RingData;
 import io.batchweave.bridge.ring.RingStatus;
+import io.batchweave.read.Token;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongFunction;
 import org.agrona.concurrent.NanoClock;
 import org.jspecify.annotations.Nullable;
 
@@ -88,6 +91,80 @@ public final class RankClient implements AutoCloseable {
       held += one.heldCount();
     }
     return held;
+  }
+
+  /**
+   * The resume position: the same on every rank of the session that stands at the same step. It is
+   * behind the last step taken, whatever was prefetched.
+   *
+   * @throws IllegalStateException before the first attachment
+   */
+  public Token token() {
+    Attacher.Attached known = attached;
+    if (known == null) {
+      throw new IllegalStateException("not attached yet");
+    }
+    return new Token(
+        new UUID(known.streamId().high(), known.streamId().low()), known.viewVersion(), nextStep);
+  }
+
+  /**
+   * Registers a model checkpoint that is durable, so that the steps from its position on are kept:
+   * from one rank, or from all. Registering it again is no error.
+   *
+   * @param id its name: 1 to 64 characters of a-z, 0-9 and -
+   * @param position the token that the checkpoint holds
+   * @param keep how many checkpoints of the group stay, the newest, this one included
+   * @param timeoutNs how long to try
+   * @return manifest version at which it was seen to be registered
+   * @throws DaemonLostException when no daemon decided it in time: ask again
+   * @throws BatchWeaveException RECLAIMED when the position is below the horizon, FENCED when the
+   *     session is over, CONFIG when a later checkpoint of the session is registered, the position
+   *     is beyond the head, or of another stream
+   */
+  public long checkpointed(String id, Token position, int keep, long timeoutNs) {
+    position.requireStream(token().streamId());
+    return ask(
+        deadlineNs ->
+            context
+                .attacher()
+                .register(
+                    context.identity(),
+                    new Attacher.Registration(viewVersion(), id, position.nextStep(), keep),
+                    deadlineNs),
+        timeoutNs);
+  }
+
+  /**
+   * Asks how the stream stands at its head.
+   *
+   * @param timeoutNs how long to try
+   * @throws DaemonLostException when no daemon answered in time: ask again
+   * @throws BatchWeaveException of the kind of the refusal
+   */
+  public StreamStatus status(long timeoutNs) {
+    return ask(
+        deadlineNs -> context.attacher().status(context.identity(), viewVersion(), deadlineNs),
+        timeoutNs);
+  }
+
+  private <T> T ask(LongFunction<T> question, long timeoutNs) {
+    requireOpen();
+    long deadlineNs = clock.nanoTime() + timeoutNs;
+    while (true) {
+      awaitDaemon(deadlineNs);
+      try {
+        return question.apply(deadlineNs);
+      } catch (BatchWeaveException e) {
+        if (e.kind() != Kind.RETRYABLE) {
+          throw e;
+        }
+        if (clock.nanoTime() - deadlineNs >= 0) {
+          throw new DaemonLostException(
+              "no daemon answered this rank: " + where() + ": " + e.getMessage(), e);
+        }
+      }
+    }
   }
 
   private long viewVersion() {

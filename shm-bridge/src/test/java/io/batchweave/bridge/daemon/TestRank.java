@@ -126,8 +126,7 @@ final class TestRank implements AutoCloseable {
             previousFile,
             token);
     Answer answer =
-        new HandshakeClient(identity.directory(), CLOCK)
-            .attach(hello, CLOCK.nanoTime() + timeoutNs);
+        new HandshakeClient(identity.directory(), CLOCK).ask(hello, CLOCK.nanoTime() + timeoutNs);
     if (answer instanceof Answer.Welcome welcomed) {
       welcome = welcomed;
     }

@@ -11,6 +11,7 @@ import io.batchweave.Bytes;
 import io.batchweave.format.Block;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.List;
 import java.util.UUID;
 import org.agrona.ExpandableArrayBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -63,8 +64,37 @@ class HandshakeCodecTest {
     assertEquals(hello(), codec.decodeHello(buffer, 0, length));
   }
 
+  static Checkpoint checkpoint() {
+    return new Checkpoint(7, 8, 1, "s3://bucket/corpus", "train", "run-1-0", 17, "step-41", 41, 3);
+  }
+
+  static Question question() {
+    return new Question(7, 8, 1, "s3://bucket/corpus", "train", "run-1-0", 17);
+  }
+
+  @Test
+  void shouldReadEveryRequestThatWasWrittenAndNoneThatEndsEarly() {
+    for (Request request : List.of(hello(), checkpoint(), question())) {
+      int length = codec.encode(request, buffer);
+      assertEquals(request, codec.decodeRequest(buffer, 0, length));
+      byte[] whole = new byte[length];
+      buffer.getBytes(0, whole);
+      for (int cut = 0; cut < length; cut++) {
+        UnsafeBuffer shorter = new UnsafeBuffer(Arrays.copyOf(whole, cut));
+        assertCorrupt(() -> codec.decodeRequest(shorter, 0, shorter.capacity()));
+        Request sender = codec.addressOf(shorter, 0, shorter.capacity());
+        assertEquals(cut >= HEADER_BYTES + 20, sender != null);
+      }
+    }
+  }
+
   @Test
   void shouldReadTheAnswerThatWasWritten() {
+    for (Answer answer : List.of(new Answer.Registered(9), new Answer.Status(1, 2, true, 3, 4))) {
+      int answered = codec.encode(5, answer, buffer);
+      assertEquals(
+          new HandshakeCodec.Addressed(5, answer), codec.decodeAnswer(buffer, 0, answered));
+    }
     int length = codec.encode(5, welcome(), buffer);
     assertEquals(new HandshakeCodec.Addressed(5, welcome()), codec.decodeAnswer(buffer, 0, length));
     for (RefusalCode code : RefusalCode.values()) {
@@ -197,7 +227,7 @@ class HandshakeCodecTest {
     buffer.putByte(STREAM_OFFSET + 2, (byte) 0xFF);
 
     assertCorrupt(() -> codec.decodeHello(buffer, 0, length));
-    Hello sender = codec.addressOf(buffer, 0, length);
+    Request sender = codec.addressOf(buffer, 0, length);
     assertEquals(7, sender == null ? -1 : sender.attempt());
     assertEquals(8, sender == null ? -1 : sender.welcomeStreamId());
   }

@@ -29,7 +29,7 @@ class HandshakeSpaceTest {
 
   private final Queue<Throwable> errors = new ConcurrentLinkedQueue<>();
 
-  private HandshakeServer server(Path directory, HelloHandler handler) {
+  private HandshakeServer server(Path directory, RequestHandler handler) {
     return new HandshakeServer(
         NativeMemory.system(),
         directory.resolve(HandshakeProtocol.AERON_DIRECTORY),
@@ -65,14 +65,14 @@ class HandshakeSpaceTest {
         BatchWeaveException thrown =
             assertThrows(
                 BatchWeaveException.class,
-                () -> client.attach(HandshakeCodecTest.hello(), CLOCK.nanoTime() + 1_000_000_000L));
+                () -> client.ask(HandshakeCodecTest.hello(), CLOCK.nanoTime() + 1_000_000_000L));
         assertEquals(Kind.RETRYABLE, thrown.kind());
         String message = String.valueOf(thrown.getMessage());
         assertTrue(message.contains("insufficient usable storage"), message);
         small.makeRoom();
         assertInstanceOf(
             Answer.Refused.class,
-            client.attach(HandshakeCodecTest.hello(), CLOCK.nanoTime() + PROMISE_NS));
+            client.ask(HandshakeCodecTest.hello(), CLOCK.nanoTime() + PROMISE_NS));
       }
     }
   }
@@ -81,10 +81,10 @@ class HandshakeSpaceTest {
     private final HandshakeServer server;
 
     RefusingAgent(Path directory) {
-      server = server(directory, this::onHello);
+      server = server(directory, this::onRequest);
     }
 
-    private void onHello(Hello hello) {
+    private void onRequest(Request hello) {
       server.answer(hello, new Answer.Refused(RefusalCode.CLOSING, "no more"));
     }
 

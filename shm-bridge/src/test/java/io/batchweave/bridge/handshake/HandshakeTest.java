@@ -64,11 +64,11 @@ class HandshakeTest {
               () -> CLOCK.nanoTime() + stolenNs.get(),
               SystemEpochClock.INSTANCE,
               errors::add,
-              this::onHello);
+              this::onRequest);
     }
 
-    private void onHello(Hello hello) {
-      if (silent) {
+    private void onRequest(Request request) {
+      if (silent || !(request instanceof Hello hello)) {
         return;
       }
       int left = notYets;
@@ -149,8 +149,7 @@ class HandshakeTest {
   }
 
   private Answer attach(int number, long timeoutNs) {
-    return new HandshakeClient(directory, CLOCK)
-        .attach(helloOf(number), CLOCK.nanoTime() + timeoutNs);
+    return new HandshakeClient(directory, CLOCK).ask(helloOf(number), CLOCK.nanoTime() + timeoutNs);
   }
 
   @Test
@@ -179,7 +178,7 @@ class HandshakeTest {
     agent.notYets = 3;
     HandshakeClient client = new HandshakeClient(directory, CLOCK);
 
-    Answer answer = client.attach(helloOf(1), CLOCK.nanoTime() + 2 * PROMISE_NS);
+    Answer answer = client.ask(helloOf(1), CLOCK.nanoTime() + 2 * PROMISE_NS);
 
     assertInstanceOf(Answer.Welcome.class, answer);
     assertTrue(client.attempts() >= 4, "attempts=" + client.attempts());
@@ -211,7 +210,7 @@ class HandshakeTest {
             BatchWeaveException.class,
             () ->
                 new HandshakeClient(directory.resolve("nowhere"), CLOCK)
-                    .attach(helloOf(1), CLOCK.nanoTime() + 200_000_000L));
+                    .ask(helloOf(1), CLOCK.nanoTime() + 200_000_000L));
     assertEquals(Kind.RETRYABLE, absent.kind());
   }
 

@@ -106,7 +106,8 @@ class NativeHandshakeTest {
     String header = Files.readString(NativeProgram.include().resolve("batchweave_handshake.h"));
     Map<String, Integer> written = new TreeMap<>();
     Matcher matcher =
-        Pattern.compile("(BW_(?:SCHEMA|HELLO|WELCOME|REFUSED|REFUSAL)_\\w+) = (0x)?(\\w+)")
+        Pattern.compile(
+                "(BW_(?:SCHEMA|HELLO|WELCOME|REFUSED|REFUSAL|CHECKPOINT|REGISTERED|QUESTION|STATUS)_\\w+) = (0x)?(\\w+)")
             .matcher(header);
     while (matcher.find()) {
       int radix = matcher.group(2) == null ? 10 : 16;
@@ -193,6 +194,29 @@ class NativeHandshakeTest {
     String answer = run("answer", hex(buffer, refused.limit()));
     assertEquals("refused 1 2 3 4 RING_HELD why not", answer);
     assertFalse(answer.isEmpty());
+  }
+
+  @Test
+  void shouldBeReadByJavaWhenCAsksForSomethingElse() {
+    HandshakeCodec codec = new HandshakeCodec();
+    UnsafeBuffer checkpoint = new UnsafeBuffer(HexFormat.of().parseHex(run("checkpoint")));
+    assertEquals(
+        new Checkpoint(7, 8, 1, "s3://bucket/corpus", "group-1", "session-1", 99, "step-41", 41, 3),
+        codec.decodeRequest(checkpoint, 0, checkpoint.capacity()));
+    UnsafeBuffer question = new UnsafeBuffer(HexFormat.of().parseHex(run("question")));
+    assertEquals(
+        new Question(7, 8, 1, "s3://bucket/corpus", "group-1", "session-1", 99),
+        codec.decodeRequest(question, 0, question.capacity()));
+  }
+
+  @Test
+  void shouldReadWhatJavaAnswersToSomethingElse() {
+    HandshakeCodec codec = new HandshakeCodec();
+    UnsafeBuffer buffer = new UnsafeBuffer(new byte[HandshakeProtocol.MAX_MESSAGE_BYTES]);
+    int registered = codec.encode(5, new Answer.Registered(17), buffer);
+    assertEquals("registered 5 17", run("answer", hex(buffer, registered)));
+    int status = codec.encode(6, new Answer.Status(1, 2, true, 3, 4), buffer);
+    assertEquals("status 6 1 2 3 4 1", run("answer", hex(buffer, status)));
   }
 
   private static void putText(UnsafeBuffer buffer, WelcomeEncoder welcome) {

@@ -83,6 +83,16 @@ class RankClientTest {
     }
 
     @Override
+    public long register(RankIdentity identity, Registration registration, long deadlineNs) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public StreamStatus status(RankIdentity identity, long viewVersion, long deadlineNs) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
     public Attached attach(Request request, long deadlineNs) {
       long step = request.nextStep() == NO_STEP ? 0 : request.nextStep();
       host().hello(request.reader(), request.previous(), dp, step, localReaders);

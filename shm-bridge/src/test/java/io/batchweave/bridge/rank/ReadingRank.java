@@ -25,6 +25,16 @@ final class ReadingRank {
   /** Says Hello by lines. */
   record LineAttacher(BufferedReader answers) implements Attacher {
     @Override
+    public long register(RankIdentity identity, Registration registration, long deadlineNs) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public StreamStatus status(RankIdentity identity, long viewVersion, long deadlineNs) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
     public Attached attach(Request request, long deadlineNs) {
       System.out.println(
           "hello " + request.reader() + " " + request.previous() + " " + request.nextStep());
