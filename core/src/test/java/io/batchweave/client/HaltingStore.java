@@ -7,6 +7,7 @@ import io.batchweave.store.ObjectInfo;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.PutOutcome;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -17,17 +18,20 @@ import org.jspecify.annotations.Nullable;
 /**
  * Halts the process at a point of the commit path, as a SIGKILL there would: before the n-th
  * request of a kind is sent, or after it has taken effect and before anybody hears of it. The point
- * reads {@code when:operation:part-of-key:n}, for example {@code after:create:manifest/:2}.
+ * reads {@code when:operation:part-of-key:n}, for example {@code after:create:manifest/:2}. With
+ * {@code stop-} before it the process stops there, as a SIGSTOP would make it, and can go on.
  */
 final class HaltingStore implements ObjectStore {
   private final ObjectStore inner;
+  private final boolean stops;
   private final boolean before;
   private final String operation;
   private final String keyPart;
   private final AtomicInteger countdown;
 
   HaltingStore(ObjectStore inner, String point) {
-    String[] parts = point.split(":", -1);
+    this.stops = point.startsWith("stop-");
+    String[] parts = point.substring(stops ? "stop-".length() : 0).split(":", -1);
     this.inner = inner;
     this.before = parts[0].equals("before");
     this.operation = parts[1];
@@ -40,18 +44,26 @@ final class HaltingStore implements ObjectStore {
     boolean here =
         name.equals(operation) && key.contains(keyPart) && countdown.decrementAndGet() == 0;
     if (here && before) {
-      halt();
+      haltOrStop();
     }
     CompletableFuture<T> future = request.get();
-    if (here) {
+    if (here && !before) {
       future.join();
-      halt();
+      haltOrStop();
     }
     return future;
   }
 
-  private static void halt() {
-    Runtime.getRuntime().halt(ProducerMain.HALTED);
+  private void haltOrStop() {
+    if (!stops) {
+      Runtime.getRuntime().halt(ProducerMain.HALTED);
+    }
+    try {
+      String pid = Long.toString(ProcessHandle.current().pid());
+      new ProcessBuilder("kill", "-STOP", pid).start().waitFor();
+    } catch (IOException | InterruptedException e) {
+      throw new IllegalStateException("cannot stop", e);
+    }
   }
 
   @Override

@@ -8,11 +8,13 @@ import io.batchweave.store.ObjectStore;
 import io.batchweave.store.RetryingStore;
 import io.batchweave.store.StoreOperation;
 import io.batchweave.store.Stores;
+import java.util.concurrent.TimeUnit;
 
 /**
  * A producer process: adds batches 1, 2, 3, … from where it was committed up to a last seq, and
  * prints {@code acked SEQ STEP} for each. Arguments: url, producer id, last seq, percent of faulty
- * requests, seed, and optionally the {@linkplain HaltingStore point} at which it halts.
+ * requests, seed, and optionally the {@linkplain HaltingStore point} at which it halts. Properties:
+ * {@code producer.pending}, batches that may be pending; {@code producer.stallSeconds}.
  */
 final class ProducerMain {
   /** Exit code of a process that halted itself: that of a SIGKILL. */
@@ -36,6 +38,7 @@ final class ProducerMain {
     faults.randomly(StoreOperation.PUT_IF_ABSENT, Fault.LANDED_BUT_EXISTS, faulty);
     faults.randomly(StoreOperation.PUT, Fault.ANSWER_LOST, faulty);
     faults.randomly(StoreOperation.GET, Fault.THROTTLED_503, faulty);
+    long stallNs = TimeUnit.SECONDS.toNanos(Long.getLong("producer.stallSeconds", 60));
     int code = 0;
     try (RetryingStore store = new RetryingStore(faults, seed);
         Producer producer =
@@ -43,7 +46,9 @@ final class ProducerMain {
                 new ProducerContext()
                     .store(store)
                     .producerId(producerId)
-                    .maxPendingBatches(24)
+                    .maxPendingBatches(Integer.getInteger("producer.pending", 24))
+                    .stallTimeoutNs(stallNs)
+                    .closeTimeoutNs(stallNs)
                     .commitListener(
                         (seq, step) -> System.out.println("acked " + seq + " " + step)))) {
       long from = TestBatches.seqOf(producer.sourceState()) + 1;

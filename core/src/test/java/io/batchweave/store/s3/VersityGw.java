@@ -20,7 +20,7 @@ public final class VersityGw implements AutoCloseable {
 
   private final Path directory;
   private final int port;
-  private final Process process;
+  private Process process;
 
   private VersityGw(Path directory, int port, Process process) {
     this.directory = directory;
@@ -39,26 +39,40 @@ public final class VersityGw implements AutoCloseable {
   /** Starts it over a directory; it listens when this returns. */
   public static VersityGw start(Path directory) throws IOException {
     int port = freePort();
-    Path sidecar = Files.createDirectories(directory.resolveSibling("versitygw-sidecar"));
-    Process process =
-        new ProcessBuilder(
-                binary().toString(),
-                "--access",
-                "AK",
-                "--secret",
-                "SK",
-                "--port",
-                "127.0.0.1:" + port,
-                "posix",
-                "--sidecar",
-                sidecar.toString(),
-                directory.toString())
-            .redirectErrorStream(true)
-            .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-            .start();
-    VersityGw server = new VersityGw(directory, port, process);
+    VersityGw server = new VersityGw(directory, port, launch(directory, port));
     server.awaitListening();
     return server;
+  }
+
+  private static Process launch(Path directory, int port) throws IOException {
+    Path sidecar = Files.createDirectories(directory.resolveSibling("versitygw-sidecar"));
+    return new ProcessBuilder(
+            binary().toString(),
+            "--access",
+            "AK",
+            "--secret",
+            "SK",
+            "--port",
+            "127.0.0.1:" + port,
+            "posix",
+            "--sidecar",
+            sidecar.toString(),
+            directory.toString())
+        .redirectErrorStream(true)
+        .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+        .start();
+  }
+
+  /** Kills it with SIGKILL; nobody listens when this returns. */
+  public void kill() throws InterruptedException {
+    process.destroyForcibly();
+    process.waitFor();
+  }
+
+  /** Starts it again at the same place; it listens when this returns. */
+  public void restart() throws IOException {
+    process = launch(directory, port);
+    awaitListening();
   }
 
   private static int freePort() throws IOException {
