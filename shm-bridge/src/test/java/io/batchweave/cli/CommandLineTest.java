@@ -77,7 +77,8 @@ class CommandLineTest {
   void shouldExplainEveryCommandWithAnExample() {
     for (String command :
         new String[] {
-          "demo", "init", "ingest", "produce", "seal", "serve", "rank", "inspect", "probe", "verify"
+          "demo", "init", "ingest", "produce", "seal", "serve", "rank", "inspect", "probe",
+          "verify", "top"
         }) {
       assertEquals(0, run(command, "--help"));
       assertTrue(out.toString().contains("Example"), command);

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.batchweave.bridge.view.NodeMetrics;
 import io.batchweave.client.Producer;
 import io.batchweave.client.ProducerContext;
 import io.batchweave.client.ReaderContext;
@@ -111,7 +112,7 @@ class VerdictTest {
 
   private Verdict verdict(List<RankReport> told) {
     return new VerdictBuilder(plan, reader, told)
-        .check(new DaemonFigures(Map.of(), 0), new Demo.Times(1, 1), true, true);
+        .check(new DaemonFigures(new NodeMetrics(Map.of()), 0), new Demo.Times(1, 1), true, true);
   }
 
   private void expectOneBrokenPromise(List<RankReport> told, String promise, String problem) {
