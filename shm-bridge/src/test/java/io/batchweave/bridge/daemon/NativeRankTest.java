@@ -28,6 +28,7 @@ import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -236,6 +237,66 @@ class NativeRankTest {
       assertEquals(0, other.end(), () -> other.lines().toString());
       assertEquals(expected(stream, 0, next, 100), back.steps());
       assertEquals(expected(stream, 1, 0, 100), other.steps());
+      awaitMetric(daemon, "batchweave_steps_published_total");
+    }
+  }
+
+  /**
+   * U12 for C: four ranks in a row die at the same point of the handshake, where what they leave
+   * behind adds up; whoever comes next attaches as promised.
+   */
+  @Test
+  void shouldAttachTheNextRankSoonWhenFourInARowDied() {
+    diesFourTimesAt(List.of("claimed:1", "marked:2", "filled:2", "tail", "frame", "image"));
+  }
+
+  /** The same at every point. */
+  @Test
+  @Tag("full")
+  @Timeout(600)
+  void shouldAttachTheNextRankSoonWhereverFourInARowDied() {
+    diesFourTimesAt(
+        List.of(
+            "reader-created",
+            "reader-locked",
+            "reader-born",
+            "connected",
+            "claimed:1",
+            "marked:1",
+            "filled:1",
+            "committed:1",
+            "subscribed",
+            "claimed:2",
+            "marked:2",
+            "filled:2",
+            "committed:2",
+            "published",
+            "tail",
+            "frame",
+            "offered",
+            "hello",
+            "image",
+            "welcome",
+            "mapped",
+            "attached"));
+  }
+
+  private void diesFourTimesAt(List<String> points) {
+    try (TestStream stream = stream(1);
+        Daemon daemon = launch()) {
+      stream.add(3);
+      for (String point : points) {
+        for (int i = 0; i < 4; i++) {
+          Rank killed = new Rank(Build.C, Map.of("BW_KILL_AT", point), "--steps", "1");
+          assertEquals(137, killed.end(), () -> point + " " + killed.lines());
+        }
+        long before = System.nanoTime();
+        Rank next = new Rank(Build.C, Map.of(), "--from", "0", "--steps", "1");
+        assertEquals(0, next.end(), () -> point + " " + next.lines());
+        assertEquals(expected(stream, 0, 0, 1), next.steps(), point);
+        long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - before);
+        assertTrue(millis < 5 * 3_000, () -> point + ": attached after " + millis + " ms");
+      }
       awaitMetric(daemon, "batchweave_steps_published_total");
     }
   }
