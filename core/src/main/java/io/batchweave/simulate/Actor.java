@@ -1,10 +1,9 @@
 package io.batchweave.simulate;
 
+import io.batchweave.BatchWeaveException;
 import io.batchweave.Bytes;
 import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Machine;
-import io.batchweave.produce.ProducerMachine;
-import io.batchweave.produce.ProducerMachine.Phase;
 import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.ArrayList;
@@ -12,11 +11,21 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One producer's process as a value for exploration: the real machine, its own clock, and what it
- * has asked for. Clocks of actors are independent: each moves only as its machine waits.
+ * One process as a value for exploration: a real machine, its own clock, and what it has asked for.
+ * Clocks of actors are independent: each moves only as its machine waits.
  */
-final class Actor implements Machine.Requests {
-  private static final long ANSWER_NS = 1_000_000;
+abstract class Actor implements Machine.Requests {
+  /** What becomes of a request that changes something. */
+  enum Fate {
+    /** Just sent, to be decided. */
+    OPEN,
+    /** It takes effect, then it is answered. */
+    CLEAR,
+    /** It takes effect at any time or never; at any time its outcome is called unclear. */
+    LOST,
+    /** It never takes effect; at any time it is answered as a conflict. */
+    REFUSED
+  }
 
   /**
    * A request that is not answered yet.
@@ -24,129 +33,137 @@ final class Actor implements Machine.Requests {
    * @param payload what an upload carries
    * @param response null until it takes effect
    */
-  record Pending(long id, StoreRequest request, Bytes payload, @Nullable StoreResponse response) {}
+  record Pending(
+      long id, StoreRequest request, Bytes payload, Fate fate, @Nullable StoreResponse response) {
+    /** Whether it only reads. */
+    boolean reads() {
+      return request instanceof StoreRequest.Get || request instanceof StoreRequest.ListPrefix;
+    }
+
+    Pending with(Fate newFate) {
+      return new Pending(id, request, payload, newFate, response);
+    }
+  }
 
   final String name;
-  final String producer;
-  final long target;
-  final ProducerMachine machine;
   final List<Pending> pending;
-  private final List<ProducerMachine.Committed> acknowledged = new ArrayList<>();
   private long localNs;
-  private long position = -1;
-  boolean alive = true;
+  private boolean alive = true;
   private long fingerprint;
 
-  Actor(String name, String producer, long target, ProducerMachine machine) {
+  Actor(String name) {
     this.name = name;
-    this.producer = producer;
-    this.target = target;
-    this.machine = machine;
     this.pending = new ArrayList<>();
     this.localNs = 1;
   }
 
-  private Actor(Actor other) {
+  Actor(Actor other) {
     this.name = other.name;
-    this.producer = other.producer;
-    this.target = other.target;
-    this.machine = other.machine.copy();
     this.pending = new ArrayList<>(other.pending);
     this.localNs = other.localNs;
-    this.position = other.position;
     this.alive = other.alive;
   }
 
   /** A copy that will act; whoever holds this one sees no change. */
-  Actor copy() {
-    return new Actor(this);
+  abstract Actor copy();
+
+  abstract Machine<?> machine();
+
+  /** Whom it works for: one of several processes of one role must get its work done. */
+  abstract String role();
+
+  /** Whether it has done all its work. */
+  abstract boolean done();
+
+  /** Why it stopped for good; null while it works. */
+  abstract @Nullable BatchWeaveException failure();
+
+  /** Whether that is a reason to stop. */
+  boolean mayStop(BatchWeaveException cause) {
+    return cause.kind() == BatchWeaveException.Kind.FENCED;
+  }
+
+  /** Gives it more to do, after every action of its own. */
+  void feed() {}
+
+  /** Holds what it was told by its last action against the truth. */
+  void judge(Cell cell) {}
+
+  /** What an upload carries. */
+  Bytes payload(long handle) {
+    return Bytes.EMPTY;
+  }
+
+  /** What its fingerprint holds besides its machine. */
+  long extra() {
+    return 0;
+  }
+
+  boolean alive() {
+    return alive;
+  }
+
+  void end() {
+    alive = false;
+    pending.clear();
   }
 
   @Override
-  public void send(long requestId, StoreRequest request) {
+  public final void send(long requestId, StoreRequest request) {
     Bytes payload =
-        request instanceof StoreRequest.Upload upload
-            ? Source.bytes(machine.payload(upload.handle()))
-            : Bytes.EMPTY;
-    pending.add(new Pending(requestId, request, payload, null));
+        request instanceof StoreRequest.Upload upload ? payload(upload.handle()) : Bytes.EMPTY;
+    pending.add(new Pending(requestId, request, payload, Fate.OPEN, null));
   }
 
   /** When its time is next due; {@code Long.MAX_VALUE} if it waits for an answer or for nothing. */
-  long dueNs() {
-    return alive && pending.isEmpty() ? machine.wakeAtNs() : Long.MAX_VALUE;
+  final long dueNs() {
+    return alive && pending.isEmpty() ? machine().wakeAtNs() : Long.MAX_VALUE;
   }
 
-  long localNs() {
+  final long localNs() {
     return localNs;
   }
 
-  /** Lets its time come. */
-  void pass() {
-    localNs = Math.max(localNs + 1, machine.wakeAtNs());
-    machine.onTime(localNs, this);
+  /**
+   * Lets its time come.
+   *
+   * @param tickNs its clock moves in steps of so much: it may be late, never early
+   */
+  final void pass(long tickNs) {
+    long atNs = Math.max(localNs + 1, machine().wakeAtNs());
+    localNs = Math.ceilDiv(atNs, tickNs) * tickNs;
+    machine().onTime(localNs, this);
     feed();
   }
 
-  void start() {
-    machine.onTime(localNs, this);
+  final void start() {
+    machine().onTime(localNs, this);
   }
 
-  void hear(long requestId, StoreResponse response) {
+  final void hear(long requestId, StoreResponse response) {
     hearAtOnce(requestId, response);
     feed();
   }
 
   /** Hears an answer as part of the same action. */
-  void hearAtOnce(long requestId, StoreResponse response) {
-    localNs += ANSWER_NS;
-    machine.onResponse(requestId, response, localNs, this);
-    drain();
+  final void hearAtOnce(long requestId, StoreResponse response) {
+    machine().onResponse(requestId, response, localNs, this);
+    heard();
   }
 
-  /** While it lives it adds a batch after every action, so that blocks of one and of more arise. */
-  private void feed() {
-    if (position < 0 && machine.phase() == Phase.LIVE) {
-      position = Source.position(machine.sourceState());
-    }
-    if (machine.phase() == Phase.LIVE && position < target) {
-      position++;
-      machine.add(Source.batch(producer, position), Source.stateAfter(position));
-      machine.onTime(localNs, this);
-    }
-    drain();
-  }
+  /** Takes what the machine says. */
+  void heard() {}
 
-  private void drain() {
-    for (ProducerMachine.Committed committed = machine.nextCommitted();
-        committed != null;
-        committed = machine.nextCommitted()) {
-      acknowledged.add(committed);
-    }
-  }
-
-  /** What it was told by its last action. */
-  List<ProducerMachine.Committed> acknowledged() {
-    return acknowledged;
-  }
-
-  boolean drained() {
-    return machine.phase() == Phase.LIVE && machine.drained() && machine.nextSeq() > target;
-  }
-
-  long fingerprint() {
+  /** Equal for actors that will do the same from here on. */
+  final long fingerprint() {
     if (fingerprint == 0) {
-      fingerprint =
-          Fingerprint.of(
-              name,
-              alive,
-              alive ? machine.fingerprint() : 0,
-              alive ? localNs : 0,
-              alive ? machine.committedSeq() : 0,
-              position);
-      for (Pending one : pending) {
-        // Records without components all hash alike, so an answer counts by its name.
-        String answer = one.response() == null ? "" : one.response().toString();
-        fingerprint = Fingerprint.add(fingerprint, Fingerprint.of(one.id(), one.request(), answer));
+      fingerprint = Fingerprint.of(name, alive);
+      if (alive && done() && dueNs() == Long.MAX_VALUE && pending.isEmpty()) {
+        // It will never act again.
+        fingerprint = Fingerprint.of(name, "done", extra());
+      } else if (alive) {
+        fingerprint =
+            Fingerprint.of(name, alive, machine().fingerprint(), localNs, extra(), pending);
       }
     }
     return fingerprint;

@@ -2,66 +2,44 @@ package io.batchweave.simulate;
 
 import io.batchweave.BatchWeaveException;
 import io.batchweave.Bytes;
-import io.batchweave.format.Block;
-import io.batchweave.format.ManifestCodec;
-import io.batchweave.format.ManifestVersion;
 import io.batchweave.format.ObjectNames;
-import io.batchweave.format.SnapshotCodec;
-import io.batchweave.format.TgbEntry;
-import io.batchweave.log.Bits;
-import io.batchweave.log.BlockOutcome;
-import io.batchweave.log.Fingerprint;
-import io.batchweave.log.Fold;
-import io.batchweave.log.FoldOutcome;
-import io.batchweave.log.FollowPolicy;
-import io.batchweave.log.Invariants;
-import io.batchweave.log.State;
-import io.batchweave.produce.ProducerMachine;
+import io.batchweave.simulate.Actor.Fate;
+import io.batchweave.simulate.Actor.Pending;
+import io.batchweave.simulate.Cell.Found;
+import io.batchweave.simulate.Cell.Ghost;
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Collections;
-import java.util.List;
 import java.util.SortedMap;
-import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.agrona.collections.LongHashSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Every interleaving of a small case: the real producer machines, each with a clock of its own, and
- * a store where a create takes effect and is answered in separate actions. An action is: a create
- * takes effect; an answer is heard; a process's time comes; an answer is unclear or a conflict; a
- * process dies; another starts. What a process asked for may still take effect after it died or
- * gave up, at any later point, or never.
+ * Every interleaving of a small case: the real machines, each with a clock of its own, and a store
+ * where a change takes effect and is answered in separate actions. An action is: a change takes
+ * effect; an answer is heard; a process's time comes; an answer is unclear or a conflict; a process
+ * dies, and another starts. What a process asked for may still take effect after it died or gave
+ * up, at any later point, or never.
  *
- * <p>States are told apart by fingerprints of 64 bits. Left out, because nobody can tell the
- * difference: a read is answered where it takes effect; the reads of one process are answered in
- * the order in which they were sent; uploads and reads of the stream's description happen at once.
- * A process's time comes only when it waits for no answer.
+ * <p>What is left out because nobody can tell the difference, and why, is in the description of
+ * this package; {@link Reduction#NONE} leaves in most of it, for comparison.
  */
 public final class Explorer {
-  private static final String PRODUCER = "p";
+  private static final StoreResponse UNCLEAR =
+      new StoreResponse.Failed(StoreFailure.UNCLEAR, "explored");
+  private static final StoreResponse CONFLICT =
+      new StoreResponse.Failed(StoreFailure.CONFLICT, "explored");
 
-  /**
-   * What is explored.
-   *
-   * @param producers number of producers, one process each
-   * @param batches each of them has
-   * @param crashes processes that may die, each replaced at any later time
-   * @param unclear creates whose answer may be unclear, or a conflict
-   * @param duplicates processes that may start beside the first producer's
-   * @param prehistory what stands on the store
-   */
-  record Scope(
-      int producers,
-      int batches,
-      int crashes,
-      int unclear,
-      int duplicates,
-      Prehistory prehistory) {}
+  /** How much is left out. */
+  enum Reduction {
+    /** Every action of every process is tried in every state. */
+    NONE,
+    /** Actions that commute with all that others can do are done first. */
+    LOCAL_FIRST
+  }
 
   /**
    * What was found.
@@ -79,102 +57,54 @@ public final class Explorer {
       long ends,
       int deepest,
       boolean complete,
-      @Nullable String violation) {}
-
-  /** A create of a process that does not wait for it any more. */
-  private record Ghost(StoreRequest.PutIfAbsent put) {}
-
-  private record Failed(String producer, int epoch, long seq) {}
-
-  /** A state of everything; never changed once its actions have been tried. */
-  private static final class Cell {
-    final @Nullable Cell before;
-    final String action;
-    final int depth;
-    final List<Actor> actors;
-    final List<Ghost> ghosts;
-    final List<Failed> failed;
-    SmallStore store;
-    State truth;
-    List<TgbEntry> entries;
-    int crashes;
-    int unclear;
-    int starts;
-
-    Cell(SmallStore store, State truth, List<TgbEntry> entries) {
-      this.before = null;
-      this.action = "begin";
-      this.depth = 0;
-      this.actors = new ArrayList<>();
-      this.ghosts = new ArrayList<>();
-      this.failed = new ArrayList<>();
-      this.store = store;
-      this.truth = truth;
-      this.entries = entries;
-    }
-
-    Cell(Cell before, String action) {
-      this.before = before;
-      this.action = action;
-      this.depth = before.depth + 1;
-      this.actors = new ArrayList<>(before.actors);
-      this.ghosts = new ArrayList<>(before.ghosts);
-      this.failed = new ArrayList<>(before.failed);
-      this.store = before.store.copy();
-      this.truth = before.truth;
-      this.entries = before.entries;
-      this.crashes = before.crashes;
-      this.unclear = before.unclear;
-      this.starts = before.starts;
-    }
-
-    long fingerprint() {
-      long hash = store.fingerprint();
-      for (Actor actor : actors) {
-        hash = Fingerprint.add(hash, actor.fingerprint());
-      }
-      long unordered = 0;
-      for (Ghost ghost : ghosts) {
-        unordered += Fingerprint.of(ghost);
-      }
-      return Fingerprint.add(hash, Fingerprint.of(unordered, failed, crashes, unclear, starts));
-    }
-
-    String path() {
-      StringBuilder text = new StringBuilder();
-      for (Cell cell = this; cell != null; cell = cell.before) {
-        text.insert(0, "\n  " + cell.action);
-      }
-      return text.toString();
+      @Nullable String violation) {
+    /** The chance that two of the states have one fingerprint, so that one was passed over. */
+    public double collisionChance() {
+      return 0.5 * states * (states - 1.0) / Math.pow(2, Long.SIZE);
     }
   }
 
-  /** What must stop the search. */
-  private static final class Found extends RuntimeException {
+  /** The states in which nothing is left to do. */
+  static final class Ends {
+    final LongHashSet fingerprints = new LongHashSet();
+    final TreeSet<String> outcomes = new TreeSet<>();
+
+    private void add(Cell cell) {
+      if (fingerprints.add(cell.end())) {
+        outcomes.add(cell.outcome());
+      }
+    }
+
+    private void clear() {
+      fingerprints.clear();
+      outcomes.clear();
+    }
+  }
+
+  /** Something was assumed to be left alone by everybody, and was not. */
+  private static final class NotQuiet extends RuntimeException {
     private static final long serialVersionUID = 1;
-
-    Found(Promise promise, String detail) {
-      super(promise + ": " + detail);
-    }
-
-    Found(Found found, Cell at) {
-      super(found.getMessage() + at.path());
-    }
   }
 
   private final Scope scope;
   private final PlantedBug bug;
+  private final Reduction reduction;
   private final long maxStates;
+  private final Ends ends;
   private final LongHashSet seen = new LongHashSet();
   private final ArrayDeque<Cell> open = new ArrayDeque<>();
+  private final boolean quiet;
   private long transitions;
-  private long ends;
   private int deepest;
 
-  private Explorer(Scope scope, PlantedBug bug, long maxStates) {
+  private Explorer(
+      Scope scope, PlantedBug bug, Reduction reduction, long maxStates, boolean quiet, Ends ends) {
     this.scope = scope;
     this.bug = bug;
+    this.reduction = reduction;
     this.maxStates = maxStates;
+    this.quiet = quiet && reduction == Reduction.LOCAL_FIRST;
+    this.ends = ends;
   }
 
   /**
@@ -195,21 +125,40 @@ public final class Explorer {
    * @param maxStates where to give up
    */
   static Findings explore(Scope scope, PlantedBug bug, long maxStates) {
-    return new Explorer(scope, bug, maxStates).explore();
+    return explore(scope, bug, Reduction.LOCAL_FIRST, maxStates, new Ends());
+  }
+
+  /**
+   * Explores.
+   *
+   * @param scope the case
+   * @param bug one without state of its own, or {@link PlantedBug#NONE}
+   * @param reduction what to leave out
+   * @param maxStates where to give up
+   * @param ends takes the states in which nothing is left to do
+   */
+  static Findings explore(
+      Scope scope, PlantedBug bug, Reduction reduction, long maxStates, Ends ends) {
+    try {
+      return new Explorer(scope, bug, reduction, maxStates, true, ends).explore();
+    } catch (NotQuiet e) {
+      ends.clear();
+      return new Explorer(scope, bug, reduction, maxStates, false, ends).explore();
+    }
   }
 
   private Findings explore() {
     Cell cell = begin();
     try {
-      seen.add(cell.fingerprint());
-      open.push(cell);
+      decideAndPush(cell);
       while (!open.isEmpty() && seen.size() < maxStates) {
         cell = open.pop();
         deepest = Math.max(deepest, cell.depth);
-        if (!expand(cell)) {
-          ends++;
+        boolean moved = expand(cell);
+        if (!moved) {
+          ends.add(cell);
           try {
-            checkEnd(cell);
+            cell.checkEnd(scope);
           } catch (Found found) {
             throw new Found(found, cell);
           }
@@ -222,42 +171,49 @@ public final class Explorer {
   }
 
   private Findings findings(@Nullable String violation) {
-    return new Findings(seen.size(), transitions, ends, deepest, open.isEmpty(), violation);
+    return new Findings(
+        seen.size(), transitions, ends.fingerprints.size(), deepest, open.isEmpty(), violation);
   }
 
   private Cell begin() {
-    Prehistory prehistory = scope.prehistory();
-    Cell cell =
-        new Cell(new SmallStore(prehistory.objects()), prehistory.state(), prehistory.entries());
-    cell.crashes = scope.crashes();
-    cell.unclear = scope.unclear();
-    cell.starts = scope.duplicates();
-    for (int i = 0; i < scope.producers(); i++) {
-      // All first processes have read on to the head before the first action.
-      add(cell, PRODUCER + i);
+    Cell cell = new Cell(scope);
+    for (Scope.Part part : scope.parts()) {
+      if (!part.warm() && reduction == Reduction.NONE) {
+        cell.starts.add(part.role());
+        continue;
+      }
+      add(cell, part.role());
       int index = cell.actors.size() - 1;
       Actor actor = cell.actors.get(index);
-      for (int read = read(actor); read >= 0; read = read(actor)) {
+      for (int read = read(actor); part.warm() && read >= 0; read = read(actor)) {
         actor = deliver(cell, index, read);
       }
     }
     return cell;
   }
 
-  private void add(Cell cell, String producer) {
-    String name = producer + "#" + cell.actors.size();
-    ProducerMachine machine =
-        new ProducerMachine(producer, 2, FollowPolicy.DEFAULT, new Bits(77L + cell.actors.size()));
-    Actor actor = new Actor(name, producer, scope.batches(), machine);
-    cell.actors.add(actor);
-    actor.start();
-    settle(cell, actor);
+  private void add(Cell cell, String role) {
+    int number = cell.actors.size();
+    for (Scope.Part part : scope.parts()) {
+      if (part.role().equals(role)) {
+        Actor actor = part.birth().actor(role + "#" + number, 77L + number);
+        cell.actors.add(actor);
+        actor.start();
+        settle(cell, actor);
+        return;
+      }
+    }
   }
 
   // ---- actions
 
-  /** Tries every action; false if there is none. */
+  /** Tries every action that must be tried; false if only ghosts are left. */
   private boolean expand(Cell cell) {
+    for (int i = 0; reduction == Reduction.LOCAL_FIRST && i < cell.actors.size(); i++) {
+      if (isLocal(cell, cell.actors.get(i))) {
+        return expand(cell, i);
+      }
+    }
     boolean any = false;
     for (int i = 0; i < cell.actors.size(); i++) {
       any |= expand(cell, i);
@@ -267,35 +223,81 @@ public final class Explorer {
       Ghost ghost = cell.ghosts.get(i);
       step(
           cell,
-          "late: " + ghost.put().key(),
+          "late: " + ghost.request().key(),
           next -> {
             next.ghosts.remove(index);
-            StoreResponse response = next.store.apply(ghost.put(), Bytes.EMPTY);
-            applied(next, ghost.put(), response);
+            next.applied(ghost.request(), next.store.apply(ghost.request(), ghost.payload()));
           });
-      any = true;
     }
-    if (cell.starts > 0) {
+    for (int i = 0; i < cell.starts.size(); i++) {
+      int index = i;
       step(
           cell,
-          "another process of p0 starts",
-          next -> {
-            next.starts--;
-            add(next, PRODUCER + 0);
-          });
+          "another process of " + cell.starts.get(i) + " starts",
+          next -> add(next, next.starts.remove(index)));
       any = true;
     }
     return any;
   }
 
+  /**
+   * Whether all that an actor's machine can do next, now or after others have acted, is at hand and
+   * touches nothing that others can touch.
+   */
+  private boolean isLocal(Cell cell, Actor actor) {
+    if (!actor.alive()) {
+      return false;
+    }
+    for (Pending pending : actor.pending) {
+      boolean settled =
+          pending.response() != null
+              || pending.fate() == Fate.LOST
+              || pending.fate() == Fate.REFUSED;
+      if (!pending.reads() && !settled) {
+        return false;
+      }
+    }
+    int read = read(actor);
+    if (read >= 0) {
+      return isQuiet(cell, actor.pending.get(read).request());
+    }
+    return !actor.pending.isEmpty() || actor.dueNs() != Long.MAX_VALUE;
+  }
+
+  /** Whether a read is answered alike whatever others do. */
+  private boolean isQuiet(Cell cell, StoreRequest request) {
+    if (request.key().startsWith(ObjectNames.SNAPSHOTS)) {
+      return quiet;
+    }
+    boolean there = request instanceof StoreRequest.Get get && cell.store.get(get.key()) != null;
+    return there
+        && (request.key().startsWith("manifest/")
+            || (quiet && request.key().startsWith("announce/")));
+  }
+
+  /** Whether somebody touches what is assumed to be left alone. */
+  private static boolean disturbs(StoreRequest request) {
+    return switch (request) {
+      case StoreRequest.PutIfAbsent put -> put.key().startsWith(ObjectNames.SNAPSHOTS);
+      case StoreRequest.Delete delete ->
+          delete.keys().stream()
+              .anyMatch(
+                  key -> key.startsWith("announce/") || key.startsWith(ObjectNames.SNAPSHOTS));
+      default -> false;
+    };
+  }
+
   private boolean expand(Cell cell, int index) {
     Actor actor = cell.actors.get(index);
-    if (!actor.alive) {
+    if (!actor.alive()) {
       return false;
     }
     boolean any = false;
     if (actor.dueNs() != Long.MAX_VALUE) {
-      step(cell, actor.name + " time", next -> settle(next, acting(next, index), Actor::pass));
+      step(
+          cell,
+          actor.name + " time",
+          next -> settle(next, next.acting(index), who -> who.pass(scope.tickNs())));
       any = true;
     }
     int read = read(actor);
@@ -305,35 +307,39 @@ public final class Explorer {
       any = true;
     }
     for (int k = 0; k < actor.pending.size(); k++) {
-      if (actor.pending.get(k).request() instanceof StoreRequest.PutIfAbsent put) {
-        expandPut(cell, index, k, put);
+      if (!actor.pending.get(k).reads()) {
+        expandChange(cell, index, k);
         any = true;
       }
     }
-    if (cell.crashes > 0 && !actor.drained()) {
+    if (cell.crashes > 0 && !actor.done()) {
       step(cell, actor.name + " dies", next -> crash(next, index));
     }
     return any;
   }
 
-  private void expandPut(Cell cell, int index, int k, StoreRequest.PutIfAbsent put) {
+  private void expandChange(Cell cell, int index, int k) {
     Actor actor = cell.actors.get(index);
-    Actor.Pending pending = actor.pending.get(k);
+    Pending pending = actor.pending.get(k);
     StoreResponse response = pending.response();
-    String what = actor.name + " " + put.key() + " ";
-    if (response == null) {
-      step(cell, what + "takes effect", next -> deliverEffect(next, index, k));
-    } else {
-      step(cell, what + "is answered", next -> hear(next, index, k, response, null));
+    String what = actor.name + " " + pending.request().key() + " ";
+    if (response == null && pending.fate() != Fate.REFUSED) {
+      step(cell, what + "takes effect", next -> takeEffect(next, index, k));
     }
-    if (cell.unclear > 0) {
+    if (pending.fate() == Fate.LOST) {
+      step(cell, what + "is unclear", next -> hear(next, index, k, UNCLEAR));
+    } else if (pending.fate() == Fate.REFUSED) {
+      step(cell, what + "is a conflict", next -> hear(next, index, k, CONFLICT));
+    } else if (response != null) {
+      step(cell, what + "is answered", next -> hear(next, index, k, response));
+    }
+    if (cell.unclear > 0 && reduction == Reduction.NONE) {
       step(
           cell,
           what + "is unclear",
           next -> {
             next.unclear--;
-            StoreResponse lost = new StoreResponse.Failed(StoreFailure.UNCLEAR, "explored");
-            hear(next, index, k, lost, response == null ? put : null);
+            hear(next, index, k, UNCLEAR);
           });
       if (response == null) {
         step(
@@ -341,8 +347,7 @@ public final class Explorer {
             what + "is a conflict",
             next -> {
               next.unclear--;
-              StoreResponse conflict = new StoreResponse.Failed(StoreFailure.CONFLICT, "explored");
-              hear(next, index, k, conflict, null);
+              hear(next, index, k, CONFLICT);
             });
       }
     }
@@ -356,21 +361,47 @@ public final class Explorer {
     } catch (Found found) {
       throw new Found(found, next);
     }
+    decideAndPush(next);
+  }
+
+  /** Decides what becomes of what was just sent, each way that the budget allows. */
+  private void decideAndPush(Cell next) {
+    for (int i = 0; i < next.actors.size(); i++) {
+      Actor actor = next.actors.get(i);
+      for (int k = 0; k < actor.pending.size(); k++) {
+        Pending pending = actor.pending.get(k);
+        if (pending.fate() != Fate.OPEN) {
+          continue;
+        }
+        if (quiet && disturbs(pending.request())) {
+          throw new NotQuiet();
+        }
+        if (next.unclear > 0 && !pending.reads() && reduction != Reduction.NONE) {
+          decideAndPush(decided(next, i, k, Fate.LOST));
+          if (pending.request() instanceof StoreRequest.PutIfAbsent) {
+            decideAndPush(decided(next, i, k, Fate.REFUSED));
+          }
+        }
+        actor.pending.set(k, pending.with(Fate.CLEAR));
+      }
+    }
     if (seen.add(next.fingerprint())) {
       open.push(next);
     }
   }
 
-  private static Actor acting(Cell next, int index) {
-    Actor actor = next.actors.get(index).copy();
-    next.actors.set(index, actor);
-    return actor;
+  private static Cell decided(Cell next, int index, int k, Fate fate) {
+    Pending pending = next.actors.get(index).pending.get(k);
+    Cell other = new Cell(next, "... which will be " + fate + ": " + pending.request().key());
+    other.unclear--;
+    other.acting(index).pending.set(k, pending.with(fate));
+    return other;
   }
 
   /** The oldest request that only reads; -1 if there is none. */
   private static int read(Actor actor) {
     for (int k = 0; k < actor.pending.size(); k++) {
-      if (!(actor.pending.get(k).request() instanceof StoreRequest.PutIfAbsent)) {
+      if (actor.pending.get(k).reads()) {
         return k;
       }
     }
@@ -378,37 +409,35 @@ public final class Explorer {
   }
 
   private Actor deliver(Cell next, int index, int k) {
-    Actor actor = acting(next, index);
-    Actor.Pending pending = actor.pending.remove(k);
+    Actor actor = next.acting(index);
+    Pending pending = actor.pending.remove(k);
     StoreResponse response = next.store.apply(pending.request(), pending.payload());
     settle(next, actor, who -> heard(next, who, pending, response));
     return actor;
   }
 
-  private void deliverEffect(Cell next, int index, int k) {
-    Actor actor = acting(next, index);
-    Actor.Pending pending = actor.pending.get(k);
+  private void takeEffect(Cell next, int index, int k) {
+    Actor actor = next.acting(index);
+    Pending pending = actor.pending.get(k);
     StoreRequest request = bug.sending(new Hands(next, actor), pending.id(), pending.request());
-    StoreResponse response = next.store.apply(request, Bytes.EMPTY);
-    actor.pending.set(k, new Actor.Pending(pending.id(), request, Bytes.EMPTY, response));
-    applied(next, request, response);
+    StoreResponse response = next.store.apply(request, pending.payload());
+    actor.pending.set(
+        k, new Pending(pending.id(), request, pending.payload(), pending.fate(), response));
+    next.applied(request, response);
   }
 
-  private void hear(
-      Cell next,
-      int index,
-      int k,
-      StoreResponse response,
-      StoreRequest.@Nullable PutIfAbsent ghost) {
-    Actor actor = acting(next, index);
-    Actor.Pending pending = actor.pending.remove(k);
-    if (ghost != null) {
-      next.ghosts.add(new Ghost(ghost));
+  private void hear(Cell next, int index, int k, StoreResponse response) {
+    Actor actor = next.acting(index);
+    Pending pending = actor.pending.remove(k);
+    if (pending.response() == null
+        && pending.fate() != Fate.REFUSED
+        && !response.equals(CONFLICT)) {
+      next.ghosts.add(new Ghost(pending.request(), pending.payload()));
     }
     settle(next, actor, who -> heard(next, who, pending, response));
   }
 
-  private void heard(Cell next, Actor actor, Actor.Pending pending, StoreResponse response) {
+  private void heard(Cell next, Actor actor, Pending pending, StoreResponse response) {
     StoreResponse heard =
         bug.hearing(new Hands(next, actor), pending.id(), pending.request(), response);
     if (heard != null) {
@@ -417,19 +446,18 @@ public final class Explorer {
   }
 
   private void crash(Cell next, int index) {
-    Actor actor = acting(next, index);
-    actor.alive = false;
+    Actor actor = next.acting(index);
     next.crashes--;
-    for (Actor.Pending pending : actor.pending) {
-      if (pending.request() instanceof StoreRequest.PutIfAbsent put && pending.response() == null) {
-        next.ghosts.add(new Ghost(put));
+    for (Pending pending : actor.pending) {
+      if (!pending.reads() && pending.response() == null && pending.fate() != Fate.REFUSED) {
+        next.ghosts.add(new Ghost(pending.request(), pending.payload()));
       }
     }
-    actor.pending.clear();
-    if (actor.producer.equals(PRODUCER + 0)) {
-      next.starts++;
+    actor.end();
+    if (reduction == Reduction.NONE) {
+      next.starts.add(actor.role());
     } else {
-      add(next, actor.producer);
+      add(next, actor.role());
     }
   }
 
@@ -441,127 +469,20 @@ public final class Explorer {
   /** Does at once what commutes with everything, and checks what the process was told. */
   private void settle(Cell next, Actor actor) {
     for (int k = 0; k < actor.pending.size(); k++) {
-      Actor.Pending pending = actor.pending.get(k);
-      boolean commutes =
-          pending.request() instanceof StoreRequest.Upload
-              || pending.request() instanceof StoreRequest.Delete
-              || pending.request().key().equals(ObjectNames.STREAM);
-      if (commutes) {
+      Pending pending = actor.pending.get(k);
+      boolean owns = !scope.contested() && pending.request() instanceof StoreRequest.Upload;
+      if (owns || pending.request().key().equals(ObjectNames.STREAM)) {
         actor.pending.remove(k);
         actor.hearAtOnce(pending.id(), next.store.apply(pending.request(), pending.payload()));
         k = -1;
       }
     }
-    for (ProducerMachine.Committed told : actor.acknowledged()) {
-      TgbEntry entry =
-          told.step() < next.entries.size() ? next.entries.get((int) told.step()) : null;
-      boolean holds =
-          entry != null
-              && entry.seq() == told.seq()
-              && entry.object().producer().equals(actor.producer)
-              && entry.object().epoch() == actor.machine.epoch();
-      require(holds, Promise.ACKNOWLEDGED_IS_IN_THE_LOG, actor.name + " " + told + " log=" + entry);
-    }
-    BatchWeaveException failure = actor.machine.failure();
+    actor.judge(next);
+    BatchWeaveException failure = actor.failure();
     if (failure != null) {
-      require(
-          failure.kind() == BatchWeaveException.Kind.FENCED,
-          Promise.NO_UNEXPECTED_STOP,
-          actor.name + " " + failure);
-      actor.alive = false;
-      actor.pending.clear();
+      Cell.require(actor.mayStop(failure), Promise.NO_UNEXPECTED_STOP, actor.name + " " + failure);
+      actor.end();
     }
-  }
-
-  // ---- what must hold
-
-  private static void require(boolean holds, Promise promise, String detail) {
-    if (!holds) {
-      throw new Found(promise, detail);
-    }
-  }
-
-  private static void applied(Cell next, StoreRequest request, StoreResponse response) {
-    if (!(response instanceof StoreResponse.Created)) {
-      return;
-    }
-    if (request.key().startsWith("manifest/")) {
-      fold(next);
-    } else if (request.key().startsWith(ObjectNames.SNAPSHOTS)
-        && request instanceof StoreRequest.PutIfAbsent put) {
-      long version = ObjectNames.parseSnapshot(put.key()).orElse(-1);
-      State expected = State.empty(Prehistory.STREAM);
-      while (expected.version() < version && foldNext(next, expected) != null) {}
-      require(
-          expected.version() == version
-              && Bytes.wrap(SnapshotCodec.encode(expected.toRecord())).equals(put.body()),
-          Promise.SNAPSHOT_IS_THE_FOLD,
-          put.key());
-    }
-  }
-
-  private static @Nullable FoldOutcome foldNext(Cell next, State state) {
-    String key = ObjectNames.version(state.version() + 1);
-    Bytes body = next.store.get(key);
-    if (body == null) {
-      return null;
-    }
-    ManifestVersion version = ManifestCodec.decode(key, body);
-    Invariants.Before before = Invariants.before(state, version);
-    FoldOutcome outcome = Fold.apply(state, version);
-    try {
-      Invariants.after(before, state, outcome);
-    } catch (BatchWeaveException e) {
-      throw new Found(Promise.LOG_SOUND, String.valueOf(e.getMessage()));
-    }
-    return outcome;
-  }
-
-  private static void fold(Cell next) {
-    next.truth = next.truth.copy();
-    next.entries = new ArrayList<>(next.entries);
-    for (FoldOutcome outcome = foldNext(next, next.truth);
-        outcome != null;
-        outcome = foldNext(next, next.truth)) {
-      require(!outcome.isVoid(), Promise.NO_VOID_VERSION, "" + outcome.version());
-      for (BlockOutcome block : outcome.blocks()) {
-        if (block.accepted() && block.block() instanceof Block.Produce produce) {
-          next.entries.addAll(produce.entries());
-        }
-      }
-    }
-    next.entries = Collections.unmodifiableList(next.entries);
-  }
-
-  /** Nothing is left to happen: all work must be done, and everything told must be so. */
-  private void checkEnd(Cell cell) {
-    TreeMap<String, Boolean> done = new TreeMap<>();
-    for (Actor actor : cell.actors) {
-      done.merge(actor.producer, actor.alive && actor.drained(), Boolean::logicalOr);
-    }
-    require(!done.containsValue(false), Promise.PROGRESS, "at the end: " + done);
-    TreeMap<String, Long> nextSeqs = new TreeMap<>();
-    for (int step = (int) scope.prehistory().steps(); step < cell.entries.size(); step++) {
-      TgbEntry entry = cell.entries.get(step);
-      long expected = nextSeqs.merge(entry.object().producer(), 1L, Long::sum);
-      Bytes made = Source.slice(entry.object().producer(), expected, 0);
-      require(
-          entry.seq() == expected && entry.slices().getFirst().crc32c() == RankMachine.crc32c(made),
-          Promise.EACH_BATCH_ONCE_IN_ORDER,
-          "step=" + step + " seq=" + entry.seq() + " expected=" + expected);
-      String key = ObjectNames.data(entry.object());
-      require(cell.store.get(key) != null, Promise.EVERY_STEP_READABLE, key);
-      require(
-          !cell.failed.contains(
-              new Failed(entry.object().producer(), entry.object().epoch(), entry.seq())),
-          Promise.FAILED_IS_NEVER_IN_THE_LOG,
-          entry.object().toString());
-    }
-    require(
-        cell.entries.size() - scope.prehistory().steps()
-            == (long) scope.producers() * scope.batches(),
-        Promise.EACH_BATCH_ONCE_IN_ORDER,
-        "steps=" + cell.entries.size());
   }
 
   /** What a bug may do. */
@@ -581,12 +502,13 @@ public final class Explorer {
 
     @Override
     public void send(long requestId, StoreRequest request) {
-      actor.pending.add(new Actor.Pending(requestId, request, Bytes.EMPTY, null));
+      actor.send(requestId, request);
     }
 
     @Override
     public void reportFailed(String producer, long seq) {
-      cell.failed.add(new Failed(producer, actor.machine.epoch(), seq));
+      int epoch = actor instanceof ProducerActor process ? process.epoch() : 0;
+      cell.failed.add(new Cell.Failed(producer, epoch, seq));
     }
 
     @Override

@@ -2,6 +2,7 @@ package io.batchweave.simulate;
 
 import io.batchweave.Bytes;
 import io.batchweave.format.Block;
+import io.batchweave.format.Block.Takeover;
 import io.batchweave.format.DataObject;
 import io.batchweave.format.Envelope;
 import io.batchweave.format.ManifestCodec;
@@ -34,6 +35,9 @@ import java.util.UUID;
 final class Prehistory {
   /** The stream of every seed. */
   static final UUID STREAM = new UUID(0x5173, 0xBA7C4);
+
+  /** The group that registers in {@link #checkpoints}. */
+  static final String GROUP = "g";
 
   /** Who made it. */
   static final String PRODUCER = "old";
@@ -72,7 +76,18 @@ final class Prehistory {
     return Built.SNAPSHOT_DUE;
   }
 
+  /**
+   * Four steps in two packs of two, checkpoints before the second and the fourth, and the launch
+   * that registered them: the horizon may move into the middle of the first pack.
+   */
+  static Prehistory checkpoints() {
+    return Built.CHECKPOINTS;
+  }
+
   private static final class Built {
+    static final Prehistory CHECKPOINTS =
+        new Prehistory("checkpoints").pack(2).pack(2).session().pin("c1", 1).pin("c3", 3);
+
     static final Prehistory NONE = new Prehistory("empty");
 
     static final Prehistory SNAPSHOT_DUE = new Prehistory("snapshot due").fences(127);
@@ -157,6 +172,37 @@ final class Prehistory {
       steps.addAll(entries);
       append(new Block.Produce(PRODUCER, 1, firstSeq, entries, new SourceState.Inline(bytes)));
     }
+    return this;
+  }
+
+  /** One version whose batches share one object. */
+  private Prehistory pack(int batches) {
+    if (state.version() == 0) {
+      append(new Block.Fence(PRODUCER, 1, bits.nextId()));
+    }
+    long firstSeq = nextSeq;
+    DataObject object =
+        new DataObject(PRODUCER, 1, firstSeq, firstSeq + batches - 1, bits.nextLong());
+    List<TgbEntry> entries = new ArrayList<>();
+    for (int k = 0; k < batches; k++) {
+      entries.add(Source.batch(PRODUCER, nextSeq).entry(object, nextSeq));
+      nextSeq++;
+    }
+    objects.put(ObjectNames.data(object), Source.bytes(Source.batch(PRODUCER, firstSeq).payload()));
+    steps.addAll(entries);
+    Bytes position = Source.stateAfter(nextSeq - 1);
+    append(new Block.Produce(PRODUCER, 1, firstSeq, entries, new SourceState.Inline(position)));
+    return this;
+  }
+
+  private Prehistory session() {
+    append(new Block.OpenSession(GROUP, "s1", 0, Takeover.REFUSE, 0));
+    return this;
+  }
+
+  private Prehistory pin(String id, long step) {
+    long view = state.group(GROUP).changed();
+    append(new Block.Pin(GROUP, "s1", view, id, step, 2));
     return this;
   }
 

@@ -7,8 +7,10 @@ import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -17,15 +19,20 @@ import org.jspecify.annotations.Nullable;
 final class SmallStore {
   private final SortedMap<String, Bytes> base;
   private final TreeMap<String, Bytes> over;
+  private final Set<String> deleted;
+  private long fingerprint;
 
   SmallStore(SortedMap<String, Bytes> base) {
     this.base = base;
     this.over = new TreeMap<>();
+    this.deleted = new HashSet<>();
   }
 
   private SmallStore(SmallStore other) {
     this.base = other.base;
     this.over = new TreeMap<>(other.over);
+    this.deleted = other.deleted.isEmpty() ? new HashSet<>() : new HashSet<>(other.deleted);
+    this.fingerprint = other.fingerprint;
   }
 
   SmallStore copy() {
@@ -34,12 +41,29 @@ final class SmallStore {
 
   @Nullable Bytes get(String key) {
     Bytes body = over.get(key);
-    return body != null ? body : base.get(key);
+    return body != null || deleted.contains(key) ? body : base.get(key);
+  }
+
+  private void put(String key, Bytes body) {
+    remove(key);
+    over.put(key, body);
+    fingerprint += Fingerprint.of(key, body);
+  }
+
+  private void remove(String key) {
+    Bytes old = over.remove(key);
+    if (old != null) {
+      fingerprint -= Fingerprint.of(key, old);
+    }
+    if (base.containsKey(key) && deleted.add(key)) {
+      fingerprint += Fingerprint.of(key);
+    }
   }
 
   /** Everything, for those who must see a map. */
   SortedMap<String, Bytes> all() {
     TreeMap<String, Bytes> all = new TreeMap<>(base);
+    all.keySet().removeAll(deleted);
     all.putAll(over);
     return all;
   }
@@ -50,7 +74,7 @@ final class SmallStore {
         if (get(put.key()) != null) {
           yield new StoreResponse.Exists();
         }
-        over.put(put.key(), put.body());
+        put(put.key(), put.body());
         yield new StoreResponse.Created();
       }
       case StoreRequest.Get get -> {
@@ -61,11 +85,11 @@ final class SmallStore {
       }
       case StoreRequest.ListPrefix list -> list(list);
       case StoreRequest.Delete delete -> {
-        delete.keys().forEach(over::remove);
+        delete.keys().forEach(this::remove);
         yield new StoreResponse.Deleted(List.of());
       }
       case StoreRequest.Upload upload -> {
-        over.put(upload.key(), payload);
+        put(upload.key(), payload);
         yield new StoreResponse.Created();
       }
     };
@@ -83,6 +107,7 @@ final class SmallStore {
   private StoreResponse list(StoreRequest.ListPrefix list) {
     TreeMap<String, ListedObject> found = new TreeMap<>();
     collect(base, list.prefix(), found);
+    found.keySet().removeAll(deleted);
     collect(over, list.prefix(), found);
     List<ListedObject> objects = new ArrayList<>(found.values());
     boolean truncated = objects.size() > list.limit();
@@ -100,11 +125,8 @@ final class SmallStore {
     }
   }
 
+  /** Equal for stores of the same contents, if they began alike. */
   long fingerprint() {
-    long hash = 0;
-    for (Map.Entry<String, Bytes> object : over.entrySet()) {
-      hash = Fingerprint.add(hash, Fingerprint.of(object.getKey(), object.getValue()));
-    }
-    return hash;
+    return fingerprint;
   }
 }

@@ -23,10 +23,39 @@
  *
  * <h2>Every interleaving</h2>
  *
- * {@link io.batchweave.simulate.Explorer} takes the same producer machines through every order of
- * effects, answers, deaths and starts of {@link io.batchweave.simulate.SmallCase}s, and tells
- * states apart by the machines' fingerprints. Time is a choice there: it comes to a machine that
- * waits for no answer.
+ * {@link io.batchweave.simulate.Explorer} takes the same machines of producers, operators and the
+ * collector through every order of effects, answers, deaths and starts of {@link
+ * io.batchweave.simulate.SmallCase}s, and tells states apart by the machines' fingerprints of 64
+ * bits; the chance that two different states had the same one is printed with their number.
+ *
+ * <p>What is not varied: the reads of one process are answered in the order in which they were
+ * sent, each where it takes effect; time comes to a process only when it waits for no answer, and
+ * its clock, which is nobody else's, then moves to the next full tick of the case (a second where
+ * none is given; a machine may always be late). Answers take no time.
+ *
+ * <p>What is left out because nobody can tell the difference, and why:
+ *
+ * <ul>
+ *   <li><b>Local first.</b> A process all of whose possible events are at hand and read nothing
+ *       that others can change (an answer to what has taken effect, the time, a version that is
+ *       there) is taken on alone, by each of these events and by its death. They commute with all
+ *       that others do, and nothing that others do can give it another event: so these are a
+ *       persistent set, and every end of the whole is an end of the reduced search. No state comes
+ *       back in between, since each event uses up a request or a tick. A promise that is checked on
+ *       the way (what one was told is in the log) only becomes easier to keep as the log grows, and
+ *       local events come before the log grows.
+ *   <li><b>Fates are drawn early.</b> Whether a change will be called unclear, or a conflict, is
+ *       decided when it is sent: until the answer is heard nobody knows.
+ *   <li><b>Starts are at once.</b> A process that starts asks, and changes nothing; its first
+ *       request may be answered at any later time.
+ *   <li><b>What never takes effect</b> is as if it did after all else.
+ *   <li><b>Uploads take effect at once</b> where nobody lists or deletes data: names are unique.
+ *   <li><b>Snapshots and announcements</b> are taken to be left alone (nobody writes one of those,
+ *       nobody deletes one of these); the first request that does begins the search again without.
+ * </ul>
+ *
+ * That reduced and whole search reach the same ends is tested on cases that are small enough.
+ * Producers are not exchanged for each other: ties are broken by their names.
  *
  * <h2>Length of history</h2>
  *

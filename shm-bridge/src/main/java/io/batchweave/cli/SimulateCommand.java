@@ -115,15 +115,17 @@ final class SimulateCommand implements Callable<Integer> {
             .put("ends", findings.ends())
             .put("deepest", findings.deepest())
             .put("complete", findings.complete())
+            .put("collisionChance", findings.collisionChance())
             .put("violation", findings.violation());
       } else {
         out.printf(
             Locale.ROOT,
-            "%9d states %s %10d transitions %7d ends  %s%n",
+            "%9d states %s %10d transitions %7d ends  collision %.0e  %s%n",
             findings.states(),
             findings.complete() ? "(all)" : "     ",
             findings.transitions(),
             findings.ends(),
+            findings.collisionChance(),
             small);
         if (findings.violation() != null) {
           out.println("VIOLATION " + findings.violation());
