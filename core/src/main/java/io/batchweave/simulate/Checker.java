@@ -48,6 +48,7 @@ final class Checker {
     stoppedWithReason();
     decisionIsTheFold();
     readIsTheLog();
+    stepsOfTheView();
     sameBytesForAll();
     endOnlyWhenSealed();
     return violations;
@@ -259,6 +260,38 @@ final class Checker {
             described + " log=" + entry(described.step()));
       }
     }
+  }
+
+  /** What is skipped is told by the accepted blocks, not by the state that readers ask. */
+  private void stepsOfTheView() {
+    Map<String, Long> lastSteps = new HashMap<>();
+    for (Chronicle.Described described : told.described) {
+      String rank = described.process();
+      long view = told.views.getOrDefault(rank, 0L);
+      Long last = lastSteps.put(rank, described.step());
+      if (skipped(described.step(), view)) {
+        report(Promise.STEPS_OF_THE_VIEW, rank, view, "reads a skipped step: " + described.step());
+      }
+      for (long step = last == null ? described.step() : last + 1;
+          step < described.step();
+          step++) {
+        if (!skipped(step, view) && step >= witness.state().horizon()) {
+          report(Promise.STEPS_OF_THE_VIEW, rank, view, "passes over step " + step);
+        }
+      }
+    }
+  }
+
+  private boolean skipped(long step, long view) {
+    for (Witness.Accepted accepted : witness.accepted()) {
+      if (accepted.version() <= view
+          && accepted.block() instanceof Block.Skip skip
+          && skip.from() <= step
+          && step < skip.to()) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private void sameBytesForAll() {

@@ -4,8 +4,10 @@ import io.batchweave.BatchWeaveException;
 import io.batchweave.commit.Decision;
 import io.batchweave.format.TgbEntry;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
@@ -41,6 +43,10 @@ final class Chronicle {
   final List<Acknowledged> acknowledged = new ArrayList<>();
   final List<ReportedFailed> reportedFailed = new ArrayList<>();
   final List<Described> described = new ArrayList<>();
+
+  /** The view of each rank. */
+  final Map<String, Long> views = new HashMap<>();
+
   final List<Read> read = new ArrayList<>();
   final List<Ended> ended = new ArrayList<>();
   final List<Began> began = new ArrayList<>();

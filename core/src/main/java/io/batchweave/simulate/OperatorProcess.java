@@ -73,6 +73,9 @@ final class OperatorProcess implements Participant {
       stopped = true;
       world.chronicle().decided.add(new Chronicle.Decided(name, decision));
       world.chronicle().note(name, () -> "is told: " + decision);
+      if (decision.accepted()) {
+        world.onAccepted(decision);
+      }
     } else if (machine.failure() != null) {
       stopped = true;
       String cause = String.valueOf(machine.failure());

@@ -4,6 +4,8 @@ package io.batchweave.simulate;
 public enum Promise {
   /** P1: a step that a reader was told is the log's entry for it. */
   READ_IS_THE_LOG("a reader was told another entry than the log holds for the step"),
+  /** P2: the ranks of a launch pass over what its view skips, and over nothing else. */
+  STEPS_OF_THE_VIEW("a rank read a step that its view skips, or passed over one that it does not"),
   /** P1: two readers get the same bytes for one step and place, those that the producer made. */
   SAME_BYTES_FOR_ALL("a reader got other bytes for a step than its producer made"),
   /** P1: the data of every step at or above the horizon is there, as long as it was recorded. */

@@ -9,10 +9,12 @@ import io.batchweave.log.Machine;
 import io.batchweave.read.Coordinate;
 import io.batchweave.read.ReaderMachine;
 import io.batchweave.read.SlicePlan;
+import io.batchweave.read.StepOrder;
 import io.batchweave.read.StepResult;
 import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +35,7 @@ final class RankMachine implements Machine<RankMachine> {
 
   private final ReaderMachine reader;
   private final int dp;
+  private final long view;
   private final Listener listener;
   private long next;
   private long nextFetchId;
@@ -43,9 +46,15 @@ final class RankMachine implements Machine<RankMachine> {
   private boolean doubting;
   private boolean ended;
 
-  RankMachine(int dp, long firstStep, Listener listener, Bits bits) {
+  /**
+   * A rank that has not started.
+   *
+   * @param view version of its session, 0 for none
+   */
+  RankMachine(int dp, long firstStep, long view, Listener listener, Bits bits) {
     this.reader = new ReaderMachine(WINDOW_STEPS, FollowPolicy.DEFAULT, bits);
     this.dp = dp;
+    this.view = view;
     this.listener = listener;
     this.next = firstStep;
     reader.want(firstStep);
@@ -54,6 +63,7 @@ final class RankMachine implements Machine<RankMachine> {
   private RankMachine(RankMachine other) {
     this.reader = other.reader.copy();
     this.dp = other.dp;
+    this.view = other.view;
     this.listener = other.listener;
     this.next = other.next;
     this.nextFetchId = other.nextFetchId;
@@ -155,6 +165,20 @@ final class RankMachine implements Machine<RankMachine> {
 
   /** Takes what the reader says of the next step. */
   private void look() {
+    if (reader.log().isOpen()) {
+      OptionalLong step = StepOrder.firstFrom(reader.log().state(), view, next);
+      if (step.isEmpty()) {
+        if (reader.log().headKnown()) {
+          reader.look();
+          moved = true;
+        }
+        return;
+      }
+      if (step.getAsLong() != next) {
+        want(step.getAsLong());
+        return;
+      }
+    }
     switch (listener.told(next, reader.lookup(next))) {
       case StepResult.Ready ready -> fetching = ready.entry();
       case StepResult.Reclaimed reclaimed -> want(reclaimed.horizon());
@@ -203,6 +227,7 @@ final class RankMachine implements Machine<RankMachine> {
 
   @Override
   public long fingerprint() {
-    return Fingerprint.of(reader.fingerprint(), dp, next, fetchId, retryAtNs, doubting, ended);
+    return Fingerprint.of(
+        reader.fingerprint(), dp, view, next, fetchId, retryAtNs, doubting, ended);
   }
 }

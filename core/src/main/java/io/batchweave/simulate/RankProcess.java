@@ -12,19 +12,28 @@ final class RankProcess implements Participant, RankMachine.Listener {
   private final World world;
   private final String name;
   private final int dp;
+  private final long view;
   private final RankMachine machine;
   private final ModelStore.Client client;
   private boolean stopped;
 
-  /** Starts a process at a step. */
-  RankProcess(World world, String name, int dp, long firstStep, long seed) {
+  /**
+   * Starts a process at a step.
+   *
+   * @param view version of its session, 0 for none
+   */
+  RankProcess(World world, String name, int dp, long firstStep, long view, long seed) {
     this.world = world;
     this.name = name;
     this.dp = dp;
-    this.machine = new RankMachine(dp, firstStep, this, new Bits(seed));
+    this.view = view;
+    this.machine = new RankMachine(dp, firstStep, view, this, new Bits(seed));
     this.client = world.attach(name, machine);
     client.afterEvent(this::drain);
-    world.chronicle().note(name, () -> "starts at step " + firstStep + " dp " + dp);
+    world
+        .chronicle()
+        .note(name, () -> "starts at step " + firstStep + " dp " + dp + " view " + view);
+    world.chronicle().views.put(name, view);
     client.touch();
   }
 
@@ -40,6 +49,11 @@ final class RankProcess implements Participant, RankMachine.Listener {
 
   int dp() {
     return dp;
+  }
+
+  /** Version of its session. */
+  long view() {
+    return view;
   }
 
   /** The next step it will read: what its token says. */

@@ -1,6 +1,8 @@
 package io.batchweave.simulate;
 
 import io.batchweave.Bytes;
+import io.batchweave.commit.Decision;
+import io.batchweave.format.Block;
 import io.batchweave.log.Bits;
 import io.batchweave.log.Machine;
 import io.batchweave.log.ProducerState;
@@ -290,6 +292,28 @@ public final class Simulation implements World {
   public void onStopped(ProducerProcess process) {
     if (bug.fencesAgain() && !calm) {
       store.after(1, () -> startProducer(process.producer(), process.seed()));
+    }
+  }
+
+  /** The ranks of a launch open the stream at any time after it. */
+  @Override
+  public void onAccepted(Decision decision) {
+    if (decision.block() instanceof Block.OpenSession session) {
+      for (int dp = 0; dp < Source.GRID.dp(); dp++) {
+        int place = dp;
+        long rankSeed = bits.nextLong();
+        store.after(
+            1 + bits.nextBelow(5 * SECOND_NS),
+            () ->
+                start(
+                    new RankProcess(
+                        this,
+                        freshName("rank#"),
+                        place,
+                        session.startStep(),
+                        decision.version(),
+                        rankSeed)));
+      }
     }
   }
 

@@ -8,56 +8,69 @@ import java.util.Locale;
 /** The cases that are explored, each through every interleaving. */
 public enum SmallCase {
   /** One producer dies at any point and is replaced at any later one; one unclear answer. */
-  DEATH_AND_UNCLEAR(empty().producers(1, 2).faults(1, 1).ticks(1)),
+  DEATH_AND_UNCLEAR,
   /** Two processes of one producer, one unclear answer. */
-  DUPLICATE_AND_UNCLEAR(empty().producers(1, 2).duplicates(1, 2).faults(0, 1)),
+  DUPLICATE_AND_UNCLEAR,
   /** Two producers. */
-  TWO(empty().producers(2, 2)),
+  TWO,
   /** Two producers, one unclear answer. */
-  TWO_AND_UNCLEAR(empty().producers(2, 2).faults(0, 1)),
+  TWO_AND_UNCLEAR,
   /** Two producers, one of them dies and is replaced. */
-  TWO_AND_DEATH(empty().producers(2, 2).faults(1, 0)),
+  TWO_AND_DEATH,
   /** Two producers, one dies and is replaced, one unclear answer. */
-  TWO_DEATH_AND_UNCLEAR(empty().producers(2, 2).faults(1, 1)),
+  TWO_DEATH_AND_UNCLEAR,
   /** The version that fences makes a snapshot due; one unclear answer. */
-  FENCE_AND_SNAPSHOT(snapshotDue().producers(1, 2).faults(0, 1)),
+  FENCE_AND_SNAPSHOT,
   /** Two processes of one producer fence while a snapshot is due. */
-  DUPLICATE_AND_SNAPSHOT(snapshotDue().producers(1, 1).duplicates(1, 1)),
+  DUPLICATE_AND_SNAPSHOT,
   /** A fence, a launch and a skip meet in the version that makes a snapshot due. */
-  FENCE_SNAPSHOT_SKIP_AND_SESSION(
-      snapshotDue().producers(1, 1).proposal("session", launch("s2", 0)).proposal("skip", skip())),
+  FENCE_SNAPSHOT_SKIP_AND_SESSION,
   /** The same next to a reclaim. */
-  SKIP_SESSION_AND_RECLAIM(
-      checkpoints()
-          .proposal("session", launch("s2", 1))
-          .proposal("skip", skip())
-          .proposal("reclaim", reclaim())),
+  SKIP_SESSION_AND_RECLAIM,
   /**
    * A launch goes back to an old checkpoint while the one before it registers a new checkpoint in
    * place of the old ones, and a collector runs.
    */
-  ROLLBACK_RACE(
-      checkpoints()
-          .proposal("session", launch("s2", 1))
-          .proposal("pin", checkpoint("c4", 4, 1))
-          .collector()),
+  ROLLBACK_RACE,
   /** A checkpoint is registered below those that stand, while a collector runs. */
-  PIN_RACE(checkpoints().proposal("pin", pinAt(0)).collector().faults(0, 1)),
+  PIN_RACE,
   /** The horizon moves into the middle of a pack; the collector dies and runs again. */
-  PACK_OVER_THE_HORIZON(checkpoints().collector().faults(1, 1)),
+  PACK_OVER_THE_HORIZON,
   /** A collector runs while batches are announced, and committed by whoever comes first. */
-  HELPER_AND_COLLECTOR(empty().producers(2, 2).collector()),
+  HELPER_AND_COLLECTOR,
   /** The same for a producer that dies and begins again. */
-  DEATH_AND_COLLECTOR(empty().producers(1, 2).collector().faults(1, 1));
-
-  private final Scope scope;
-
-  SmallCase(Scope scope) {
-    this.scope = scope;
-  }
+  DEATH_AND_COLLECTOR;
 
   Scope scope() {
-    return scope;
+    return switch (this) {
+      case DEATH_AND_UNCLEAR -> empty().producers(1, 2).faults(1, 1).ticks(1);
+      case DUPLICATE_AND_UNCLEAR -> empty().producers(1, 2).duplicates(1, 2).faults(0, 1);
+      case TWO -> empty().producers(2, 2);
+      case TWO_AND_UNCLEAR -> empty().producers(2, 2).faults(0, 1);
+      case TWO_AND_DEATH -> empty().producers(2, 2).faults(1, 0);
+      case TWO_DEATH_AND_UNCLEAR -> empty().producers(2, 2).faults(1, 1);
+      case FENCE_AND_SNAPSHOT -> snapshotDue().producers(1, 2).faults(0, 1);
+      case DUPLICATE_AND_SNAPSHOT -> snapshotDue().producers(1, 1).duplicates(1, 1);
+      case FENCE_SNAPSHOT_SKIP_AND_SESSION ->
+          snapshotDue()
+              .producers(1, 1)
+              .proposal("session", launch("s2", 0))
+              .proposal("skip", skip());
+      case SKIP_SESSION_AND_RECLAIM ->
+          checkpoints()
+              .proposal("session", launch("s2", 1))
+              .proposal("skip", skip())
+              .proposal("reclaim", reclaim());
+      case ROLLBACK_RACE ->
+          checkpoints()
+              .proposal("session", launch("s2", 1))
+              .proposal("pin", checkpoint("c4", 4, 1))
+              .collector();
+      case PIN_RACE -> checkpoints().proposal("pin", pinAt(0)).collector().faults(0, 1);
+      case PACK_OVER_THE_HORIZON -> checkpoints().collector().faults(1, 1);
+      case HELPER_AND_COLLECTOR -> empty().producers(2, 2).collector();
+      case DEATH_AND_COLLECTOR -> empty().producers(1, 2).collector().faults(1, 1);
+    };
   }
 
   private static Scope empty() {
@@ -108,6 +121,7 @@ public enum SmallCase {
   /** Its name for people, and what is in it. */
   @Override
   public String toString() {
+    Scope scope = scope();
     return name().toLowerCase(Locale.ROOT).replace('_', '-')
         + " (roles="
         + scope.parts().stream().map(Scope.Part::role).toList()

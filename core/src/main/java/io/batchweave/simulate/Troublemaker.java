@@ -69,6 +69,7 @@ final class Troublemaker {
             simulation.freshName("rank#"),
             (int) bits.nextBelow(Source.GRID.dp()),
             bits.nextBelow(simulation.prehistory().steps() + 1),
+            0,
             bits.nextLong()));
   }
 
@@ -81,12 +82,14 @@ final class Troublemaker {
   private void startRank() {
     startRank(
         (int) bits.nextBelow(Source.GRID.dp()),
-        bits.nextBelow(2) == 0 ? 0 : bits.nextBelow(simulation.prehistory().steps() + 1));
+        bits.nextBelow(2) == 0 ? 0 : bits.nextBelow(simulation.prehistory().steps() + 1),
+        0);
   }
 
-  private void startRank(int dp, long firstStep) {
+  private void startRank(int dp, long firstStep, long view) {
     simulation.start(
-        new RankProcess(simulation, simulation.freshName("rank#"), dp, firstStep, bits.nextLong()));
+        new RankProcess(
+            simulation, simulation.freshName("rank#"), dp, firstStep, view, bits.nextLong()));
   }
 
   private void startCollector() {
@@ -228,7 +231,7 @@ final class Troublemaker {
           startProducer(process.producer());
         }
       }
-      case RankProcess rank -> startRank(rank.dp(), rank.next());
+      case RankProcess rank -> startRank(rank.dp(), rank.next(), rank.view());
       case CollectorProcess collector -> startCollector();
       default -> {}
     }

@@ -1,5 +1,6 @@
 package io.batchweave.simulate;
 
+import io.batchweave.commit.Decision;
 import io.batchweave.log.Machine;
 import io.batchweave.log.State;
 
@@ -31,4 +32,7 @@ interface World {
 
   /** A producer stopped for good, by itself. */
   void onStopped(ProducerProcess process);
+
+  /** An operator was told that its block is in the log. */
+  void onAccepted(Decision decision);
 }
