@@ -14,6 +14,8 @@ import java.util.Map;
 final class ActiveOwners {
   private static final int WINDOW = CommitPolicy.ACTIVE_VERSIONS;
   private static final int NEWCOMER_VERSIONS = 3;
+  private static final int AUDIENCE_VERSIONS = 4;
+  private static final long AUDIENCE_SCALE = 1_024;
 
   private final String self;
   private final Map<String, Long> lastVersions;
@@ -23,6 +25,7 @@ final class ActiveOwners {
 
   private long newestVersion;
   private int others;
+  private long audience;
   private long ownVersions;
 
   /**
@@ -42,17 +45,8 @@ final class ActiveOwners {
     this.lastHere = other.lastHere.clone();
     this.newestVersion = other.newestVersion;
     this.others = other.others;
+    this.audience = other.audience;
     this.ownVersions = other.ownVersions;
-  }
-
-  /** Other owners that are active. */
-  int others() {
-    return others;
-  }
-
-  /** Whether nobody else writes; whoever has just come waits a few versions before he says so. */
-  boolean lone() {
-    return others == 0 && ownVersions >= NEWCOMER_VERSIONS;
   }
 
   /** Whether the log was empty when it was last read. */
@@ -60,10 +54,29 @@ final class ActiveOwners {
     return newestVersion == 0;
   }
 
+  /** Other owners that are active. */
+  int others() {
+    return others;
+  }
+
+  /**
+   * Other owners as of the last few versions, for whom the log must not be too fast: a crowd that
+   * has just come counts little by little, so that it is not slowed down before it has started.
+   */
+  int settledOthers() {
+    return (int) Math.min(others, audience / AUDIENCE_SCALE);
+  }
+
+  /** Whether nobody else writes; whoever has just come waits a few versions before he says so. */
+  boolean lone() {
+    return others == 0 && ownVersions >= NEWCOMER_VERSIONS;
+  }
+
   /** The state was read from a snapshot. */
   void onJumped(State state) {
     moveTo(state.version());
     state.forEachProducer((id, producer) -> sees("p." + id, producer.lastVersion()));
+    audience = AUDIENCE_SCALE * others;
   }
 
   /**
@@ -79,6 +92,7 @@ final class ActiveOwners {
         foreign |= sees(Owners.of(block.block()), outcome.version());
       }
     }
+    audience += (AUDIENCE_SCALE * others - audience) / AUDIENCE_VERSIONS;
     if (lastVersions.size() > 4 * WINDOW + 2 * others) {
       lastVersions.values().removeIf(version -> !active(version));
     }
@@ -125,6 +139,7 @@ final class ActiveOwners {
   }
 
   long fingerprint() {
-    return Fingerprint.of(lastVersions, newestVersion, Math.min(ownVersions, NEWCOMER_VERSIONS));
+    return Fingerprint.of(
+        lastVersions, newestVersion, audience, Math.min(ownVersions, NEWCOMER_VERSIONS));
   }
 }

@@ -57,6 +57,9 @@ public final class CommitMachine implements Machine<CommitMachine> {
   private static final int BOARD = 3;
   private static final int ANNOUNCER = 4;
 
+  /** A read of the follower whose time counts. */
+  private record Timed(boolean list, long sentAtNs) {}
+
   private record Put(long requestId, long version, Bytes body, List<Block> blocks, long sentAtNs) {}
 
   private final LogFollower follower;
@@ -66,7 +69,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
   private final Map<UUID, Long> ownCommits;
   private final NoticeBoard board;
   private final Announcer announcer;
-  private final TreeMap<Long, Long> timedGets;
+  private final TreeMap<Long, Timed> timedReads;
   private List<Block> offers = List.of();
   private List<Block> written = List.of();
   private @Nullable Put put;
@@ -98,7 +101,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
     this.ownCommits = new HashMap<>();
     this.board = new NoticeBoard();
     this.announcer = new Announcer();
-    this.timedGets = new TreeMap<>();
+    this.timedReads = new TreeMap<>();
     this.looking = true;
   }
 
@@ -110,7 +113,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
     this.ownCommits = new HashMap<>(other.ownCommits);
     this.board = new NoticeBoard(other.board);
     this.announcer = new Announcer(other.announcer);
-    this.timedGets = new TreeMap<>(other.timedGets);
+    this.timedReads = new TreeMap<>(other.timedReads);
     this.offers = other.offers;
     this.written = other.written;
     this.put = other.put;
@@ -211,9 +214,9 @@ public final class CommitMachine implements Machine<CommitMachine> {
     long id = requestId / OWNERS_OF_IDS;
     switch ((int) (requestId % OWNERS_OF_IDS)) {
       case FOLLOWER -> {
-        Long sentAtNs = timedGets.remove(id);
-        if (sentAtNs != null && !(response instanceof StoreResponse.Failed)) {
-          policy.onGot(nowNs - sentAtNs);
+        Timed timed = timedReads.remove(id);
+        if (timed != null && !(response instanceof StoreResponse.Failed)) {
+          policy.onRead(timed.list(), nowNs - timed.sentAtNs());
         }
         follower.onResponse(id, response, nowNs, sub(FOLLOWER, nowNs, requests));
       }
@@ -264,10 +267,11 @@ public final class CommitMachine implements Machine<CommitMachine> {
 
   private Requests sub(int owner, long nowNs, Requests requests) {
     return (id, request) -> {
-      if (owner == FOLLOWER && request instanceof StoreRequest.Get) {
-        timedGets.put(id, nowNs);
-        if (timedGets.size() > MAX_TIMED) {
-          timedGets.pollFirstEntry();
+      boolean list = request instanceof StoreRequest.ListPrefix;
+      if (owner == FOLLOWER && (list || request instanceof StoreRequest.Get)) {
+        timedReads.put(id, new Timed(list, nowNs));
+        if (timedReads.size() > MAX_TIMED) {
+          timedReads.pollFirstEntry();
         }
       }
       requests.send(id * OWNERS_OF_IDS + owner, request);
@@ -579,7 +583,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
         expecting,
         board.fingerprint(),
         announcer.fingerprint(),
-        timedGets,
+        timedReads,
         refusals,
         snapshotGeneration,
         snapshotRetryAtNs,

@@ -174,9 +174,9 @@ public final class CommitPolicy {
   public void onFolded(FoldOutcome outcome, boolean own, long nowNs) {
     boolean others = owners.onFolded(outcome);
     known.onFolded(nowNs);
-    follower.forgetSlot();
     if (own) {
-      tempo.keepOwnPace();
+      follower.forgetSlot();
+      tempo.keepOwnPace(outcome.blocks().size());
       leader.onOwnFolded(others);
     } else {
       tempo.keepPaceOf(outcome.header().paceMillis());
@@ -275,6 +275,15 @@ public final class CommitPolicy {
   /** A GET was answered. */
   void onGot(long tookNs) {
     tempo.times().get(tookNs);
+  }
+
+  /** A read of the log was answered. */
+  void onRead(boolean list, long tookNs) {
+    if (list) {
+      onListed(tookNs);
+    } else {
+      onGot(tookNs);
+    }
   }
 
   /** When to decide again; {@code Long.MAX_VALUE} if only events matter. */

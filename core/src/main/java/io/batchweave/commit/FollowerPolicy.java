@@ -19,6 +19,9 @@ final class FollowerPolicy {
   private final Alarm alarm;
   private final StepInTimer timer;
   private long slotAtNs = NONE;
+  private long glanceAtNs = NONE;
+  private boolean drawn;
+  private boolean outrun;
   private int misfortune;
 
   FollowerPolicy(ActiveOwners owners, Tempo tempo, Knowledge known, Alarm alarm) {
@@ -38,6 +41,9 @@ final class FollowerPolicy {
       FollowerPolicy other, ActiveOwners owners, Tempo tempo, Knowledge known, Alarm alarm) {
     this(owners, tempo, known, alarm, new StepInTimer(other.timer, tempo));
     this.slotAtNs = other.slotAtNs;
+    this.glanceAtNs = other.glanceAtNs;
+    this.drawn = other.drawn;
+    this.outrun = other.outrun;
     this.misfortune = other.misfortune;
   }
 
@@ -60,16 +66,17 @@ final class FollowerPolicy {
       if (!otherLeads && known.lookBegunNs() < nowNs - tempo.recentNs()) {
         return now.looking() ? Step.WAIT : known.look(nowNs);
       }
-      boolean unlucky = misfortune > 0 && owners.others() > 0;
+      boolean unlucky = outrun || (misfortune > 0 && owners.others() > 0);
       if (otherLeads || unlucky || now.kind() == Kind.SHARED) {
         return Step.ANNOUNCE;
       }
       if (now.looking()) {
         return Step.WAIT;
       }
-      slotAtNs = nowNs + (now.kind() == Kind.FENCE ? tempo.drawNs(now.kind()) : 0);
+      drawSlot(now, nowNs);
     } else if (now.announced()) {
       slotAtNs = timer.atNs(now);
+      drawn = false;
     }
     if (nowNs < slotAtNs) {
       return untilSlot(now, nowNs);
@@ -77,7 +84,22 @@ final class FollowerPolicy {
     return now.announced() ? stepIn(now, ownIsLast, nowNs) : writeAlone(now, nowNs);
   }
 
+  private void drawSlot(Situation now, long nowNs) {
+    long delayNs = now.kind() == Kind.FENCE ? tempo.drawNs(now.kind()) : 0;
+    slotAtNs = nowNs + delayNs;
+    drawn = delayNs > 0;
+    glanceAtNs = delayNs > tempo.recentNs() ? nowNs + delayNs / 2 : NONE;
+  }
+
   private Step untilSlot(Situation now, long nowNs) {
+    if (!now.announced() && !now.looking()) {
+      if (nowNs >= glanceAtNs) {
+        // Of a crowd the first may have written by now: then it is time to announce.
+        glanceAtNs = NONE;
+        return Step.PEEK;
+      }
+      alarm.waitUntil(glanceAtNs);
+    }
     if (now.announced() && !now.looking()) {
       if (nowNs >= timer.peekAtNs()) {
         timer.peeked(nowNs);
@@ -134,10 +156,17 @@ final class FollowerPolicy {
   /** What was planned is no longer: the log moved, or one wrote oneself, or there is no work. */
   void forgetSlot() {
     slotAtNs = NONE;
+    drawn = false;
+    outrun = false;
   }
 
-  /** A version of another was folded. */
+  /**
+   * A version of another was folded: who waited his turn in a crowd was outrun, by who leads now.
+   */
   void onOtherFolded(long nowNs) {
+    outrun = drawn;
+    drawn = false;
+    slotAtNs = NONE;
     timer.onOtherFolded(nowNs);
   }
 
@@ -153,6 +182,6 @@ final class FollowerPolicy {
   }
 
   long fingerprint() {
-    return Fingerprint.of(slotAtNs, misfortune, timer.fingerprint());
+    return Fingerprint.of(slotAtNs, glanceAtNs, drawn, outrun, misfortune, timer.fingerprint());
   }
 }

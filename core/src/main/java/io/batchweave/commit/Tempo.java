@@ -16,11 +16,16 @@ final class Tempo {
   /** Others from which on somebody commits all the time. */
   static final int BUSY_OWNERS = 8;
 
+  private static final long WORTH_BLOCKS = 2;
+  private static final long MAX_WORTH_NS = 200 * MILLISECOND_NS;
+  private static final long BLOCKS_SCALE = 1_024;
+  private static final long BLOCKS_VERSIONS = 4;
+  private static final int CROWD_OWNERS = 64;
   private static final long MIN_STEP_IN_NS = 50 * MILLISECOND_NS;
   private static final long MIN_SLOWDOWN_NS = 100 * MILLISECOND_NS;
   private static final long MAX_SLOWDOWN_NS = 10 * SECOND_NS;
   private static final int MAX_PACE_MILLIS = 10_000;
-  private static final int UNKNOWN_CROWD = 512;
+  private static final int UNKNOWN_CROWD = 1_024;
   private static final int LIKELY_CROWD = 64;
   private static final int LEAST_CROWD = 4;
 
@@ -29,6 +34,7 @@ final class Tempo {
   private final Bits bits;
   private long paceNs = SECOND_NS / CommitPolicy.MAX_VERSIONS_PER_SECOND;
   private long slowdownNs;
+  private long blocksPerVersion = WORTH_BLOCKS * BLOCKS_SCALE;
 
   /**
    * As it is before anything is known.
@@ -48,6 +54,7 @@ final class Tempo {
     this.bits = other.bits.copy();
     this.paceNs = other.paceNs;
     this.slowdownNs = other.slowdownNs;
+    this.blocksPerVersion = other.blocksPerVersion;
   }
 
   /** What one's own requests take. */
@@ -62,8 +69,14 @@ final class Tempo {
     return paceNs;
   }
 
-  /** One's own version was folded: the pace is one's own. */
-  void keepOwnPace() {
+  /**
+   * One's own version was folded: the pace is one's own.
+   *
+   * @param blocks that it had
+   */
+  void keepOwnPace(int blocks) {
+    long seen = Math.max(1, blocks) * BLOCKS_SCALE;
+    blocksPerVersion += (seen - blocksPerVersion) / BLOCKS_VERSIONS;
     paceNs = intervalNs();
   }
 
@@ -81,8 +94,12 @@ final class Tempo {
   long intervalNs() {
     long leastNs = SECOND_NS / CommitPolicy.MAX_VERSIONS_PER_SECOND;
     if (!owners.lone()) {
-      long byReadsNs = (owners.others() + 1L) * SECOND_NS / CommitPolicy.MAX_READS_PER_SECOND;
+      long byReadsNs =
+          (owners.settledOthers() + 1L) * SECOND_NS / CommitPolicy.MAX_READS_PER_SECOND;
       leastNs = Math.max(leastNs, Math.max(byReadsNs, 2 * times.cycleNs()));
+      // Where the store is fast and work is rare, a version waits until it is worth its requests.
+      long worthNs = WORTH_BLOCKS * BLOCKS_SCALE * paceNs / Math.max(1, blocksPerVersion);
+      leastNs = Math.max(leastNs, Math.min(MAX_WORTH_NS, worthNs));
     }
     return Math.min(SECOND_NS, leastNs) + slowdownNs;
   }
@@ -123,7 +140,7 @@ final class Tempo {
 
   /** Longest wait for the answers of reads that one round begins. */
   long readPatienceNs() {
-    return Math.max(20 * MILLISECOND_NS, 4 * times.getNs());
+    return Math.max(20 * MILLISECOND_NS, 6 * times.getNs());
   }
 
   /** Whether somebody leads, as far as one knows who did not write the last version. */
@@ -131,7 +148,9 @@ final class Tempo {
     if (known.foldedAtNs() == Knowledge.NEVER) {
       return false;
     }
-    if (known.ageNs(nowNs) < freshNs()) {
+    // A leader of very many always finds work, so it is worth to wait for as long as its step-in.
+    long expectedNs = owners.others() >= CROWD_OWNERS ? stepInNs() : freshNs();
+    if (known.ageNs(nowNs) < expectedNs) {
       return true;
     }
     // With many others somebody has led all the time; whether still, the step-in timer finds out.
@@ -149,7 +168,7 @@ final class Tempo {
   long drawNs(Kind kind) {
     double log = Math.log(crowd(kind));
     double uniform = (bits.nextBelow(1L << 30) + 1) / (double) (1L << 30);
-    double windowNs = log * (times.listNs() + times.putNs());
+    double windowNs = log * (kind == Kind.FENCE ? times.cycleNs() : times.listNs() + times.putNs());
     return (long) (windowNs * Math.max(0, 1 + Math.log(uniform) / log));
   }
 
@@ -158,7 +177,8 @@ final class Tempo {
     if (kind == Kind.PRODUCE) {
       return Math.max(LEAST_CROWD, owners.others() + 1);
     }
-    return owners.logIsEmpty() ? UNKNOWN_CROWD : Math.max(LIKELY_CROWD, owners.others() + 1);
+    boolean unknown = kind == Kind.FENCE && owners.logIsEmpty();
+    return unknown ? UNKNOWN_CROWD : Math.max(LIKELY_CROWD, owners.others() + 1);
   }
 
   /** Any time below a bound. */
@@ -167,6 +187,7 @@ final class Tempo {
   }
 
   long fingerprint() {
-    return Fingerprint.of(bits.fingerprint(), times.fingerprint(), paceNs, slowdownNs);
+    return Fingerprint.of(
+        bits.fingerprint(), times.fingerprint(), paceNs, slowdownNs, blocksPerVersion);
   }
 }

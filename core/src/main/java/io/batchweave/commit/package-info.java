@@ -85,8 +85,10 @@
  *   <li><b>Shared intents</b> (blocks of sessions, pins, operators) are announced first, so that
  *       many nodes write one object; whose PUT created it commits at once if nobody leads, who
  *       found it waits two intervals.
- *   <li><b>Fences</b> with nobody leading wait for a drawn delay first: a thousand producers that
- *       start in one instant write a few versions.
+ *   <li><b>Fences</b> with nobody leading wait for a drawn delay first, and ask for the next
+ *       version once when half of it is over: whoever finds one announces. So a thousand producers
+ *       that start in one instant write a few versions, and nearly all their fences are in the
+ *       third.
  *   <li><b>Again</b>: an announcement older than the two newest groups, or failed, is repeated.
  *   <li><b>Clean</b>: after a version of one's own is folded, announcements that the fold has
  *       decided are deleted, when they are 32 or more, 1,000 to a request; {@code p.} and {@code
@@ -96,9 +98,10 @@
  *
  * <p><b>Pace</b>: at most {@value io.batchweave.commit.CommitPolicy#MAX_VERSIONS_PER_SECOND}
  * versions per second; not alone, 2 × (LIST + GET + PUT) from one to the next, and active owners ×
- * versions/s at most {@value io.batchweave.commit.CommitPolicy#MAX_READS_PER_SECOND}; never slower
- * than one per second, unless the store throttles: then up to ten seconds more, an eighth of it
- * after each success.
+ * versions/s at most {@value io.batchweave.commit.CommitPolicy#MAX_READS_PER_SECOND}, where a crowd
+ * that has just come counts over a few versions little by little; where the store is so fast that a
+ * version would hold fewer than two blocks, up to 200 ms; never slower than one per second, unless
+ * the store throttles: then up to ten seconds more, an eighth of it after each success.
  *
  * <p><b>Snapshots</b>: whoever created a version at which one is due writes it beside the loop;
  * past {@link io.batchweave.log.SnapshotPolicy#BLOCKING_VERSIONS} versions without one it comes
@@ -110,6 +113,9 @@
  * versions among four producers whose batches come at fixed times: so whoever writes alone gathers
  * first and looks last, and who lost once announces. Random delays there made it worse. A leader
  * that thinks itself alone in its first versions leaves a crowd that starts with it to its step-in
- * timers.
+ * timers. Of 1,024 that start at once, whoever guessed the time of its requests from one quick GET
+ * came first: so the reads that open the log are averaged. With 64 or more others the last version
+ * counts as somebody's for a step-in interval: its age is an estimate, and one who takes it for too
+ * old reads a thousand announcements for nothing.
  */
 package io.batchweave.commit;

@@ -356,6 +356,7 @@ public final class ModelStore {
     private String name = "";
     private @Nullable Wire wire;
     private @Nullable Runnable afterEvent;
+    private boolean remembers = true;
     private boolean alive = true;
     private boolean paused;
     private long skewNs;
@@ -440,6 +441,11 @@ public final class ModelStore {
       return alive && !paused;
     }
 
+    /** From now on {@link #sent} does not grow: for long runs. */
+    void forgetSent() {
+      remembers = false;
+    }
+
     /** Everything it sent so far. */
     public List<StoreRequest> sent() {
       return List.copyOf(sent);
@@ -506,7 +512,9 @@ public final class ModelStore {
     public void send(long requestId, StoreRequest wanted) {
       StoreRequest request = wire == null ? wanted : wire.sending(this, requestId, wanted);
       counts.merge(request.getClass(), 1L, Long::sum);
-      sent.add(request);
+      if (remembers) {
+        sent.add(request);
+      }
       if (observer != null) {
         observer.sent(this, request);
       }

@@ -62,6 +62,13 @@
  * {@link io.batchweave.simulate.Flatness} says what opening, finding and committing cost the same
  * machines at a given length of the history, up to millions of versions.
  *
+ * <h2>Fleets</h2>
+ *
+ * {@link io.batchweave.simulate.Fleet} is not about promises but about cost: the same producer
+ * machines, up to thousands, at a steady load on a store with given {@link
+ * io.batchweave.simulate.Latencies}; how long a batch takes to become visible and which requests it
+ * needs. The figures are the same on every machine.
+ *
  * <h2>That it bites</h2>
  *
  * A bug is planted by a {@link io.batchweave.simulate.PlantedBug}, which stands between machines

@@ -1,4 +1,4 @@
-package io.batchweave.produce;
+package io.batchweave.simulate;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -9,9 +9,11 @@ import io.batchweave.format.Announcement;
 import io.batchweave.format.AnnouncementCodec;
 import io.batchweave.format.Block;
 import io.batchweave.format.DataObject;
+import io.batchweave.format.Grid;
 import io.batchweave.format.ObjectNames;
 import io.batchweave.format.SourceState;
-import io.batchweave.produce.CommitFleet.Member;
+import io.batchweave.produce.ProducerMachine;
+import io.batchweave.simulate.Fleet.Member;
 import io.batchweave.simulate.ModelStore.Answer;
 import io.batchweave.simulate.ModelStore.Effect;
 import io.batchweave.simulate.ModelStore.Fate;
@@ -24,22 +26,26 @@ import org.junit.jupiter.api.Timeout;
 
 /** Helping commits at a steady load on the latencies of S3, in virtual time. */
 @Timeout(240)
-class CommitFleetTest {
-  private static final long MS = CommitFleet.MS;
-  private static final long SECOND = CommitFleet.SECOND;
+class FleetTest {
+  private static final long MS = Fleet.MS;
+  private static final long SECOND = Fleet.SECOND;
+
+  private static Fleet fleet(long seed) {
+    return new Fleet(seed, Latencies.S3_STANDARD);
+  }
 
   /** Means over some seeds: what the targets are stated on. */
-  private static void checkTargets(int producers, int seconds, int seeds) {
+  private static void checkTargets(int producers, int seconds, int seeds, Latencies latencies) {
     double p99Ms = 0;
     double puts = 0;
     double requests = 0;
-    System.out.println(CommitFleet.HEAD);
     for (int seed = 1; seed <= seeds; seed++) {
-      CommitFleet fleet = new CommitFleet(seed);
+      Fleet fleet = new Fleet(seed, latencies);
       fleet.startAll(producers, 2 * SECOND);
       fleet.run(seconds * SECOND);
-      System.out.println(fleet.row(producers, seconds));
       assertTrue(fleet.jain() >= 0.98, "jain=" + fleet.jain());
+      double readsPerSecond = fleet.count("Get manifest") / (double) seconds;
+      assertTrue(readsPerSecond <= 3_000, "version reads per second: " + readsPerSecond);
       p99Ms += fleet.percentileMs(99) / (double) seeds;
       puts += fleet.putsPerVersion() / seeds;
       requests += fleet.requestsPerBatch() / seeds;
@@ -47,6 +53,10 @@ class CommitFleetTest {
     assertTrue(p99Ms < 1_000, "p99Ms=" + p99Ms);
     assertTrue(puts <= 1.2, "version PUTs per version: " + puts);
     assertTrue(requests <= (producers == 1 ? 3 : 4), "requests per batch: " + requests);
+  }
+
+  private static void checkTargets(int producers, int seconds, int seeds) {
+    checkTargets(producers, seconds, seeds, Latencies.S3_STANDARD);
   }
 
   @Test
@@ -64,23 +74,31 @@ class CommitFleetTest {
     checkTargets(16, 40, 4);
   }
 
+  /** B1: in small. */
   @Test
   void shouldMeetTheTargetsWithSixtyFour() {
-    // B1
     checkTargets(64, 30, 1);
   }
 
+  @Test
+  void shouldMeetTheTargetsOnAFastStore() {
+    checkTargets(16, 20, 2, Latencies.TEN_MS);
+    checkTargets(64, 10, 1, Latencies.TEN_MS);
+  }
+
+  /** B1: 64, 256 and 1,024 producers over several seeds. */
   @Tag("full")
   @Test
   void shouldMeetTheTargetsWithHundreds() {
-    // B1, with 256
-    checkTargets(256, 30, 1);
+    checkTargets(64, 60, 8);
+    checkTargets(256, 30, 4);
+    checkTargets(1_024, 30, 1);
   }
 
   private static void checkStart(int producers, int seeds) {
     double requests = 0;
     for (int seed = 1; seed <= seeds; seed++) {
-      CommitFleet fleet = new CommitFleet(seed);
+      Fleet fleet = fleet(seed);
       for (int i = 0; i < producers; i++) {
         fleet.start("p" + i, 1_000 * SECOND, 0);
       }
@@ -91,16 +109,23 @@ class CommitFleetTest {
     assertTrue(requests <= 5, "requests per batch, fences included: " + requests);
   }
 
+  /** B2: with 128 producers. */
   @Test
   void shouldCommitAllWhenManyStartInTheSameInstant() {
-    // B2, with 128
-    checkStart(128, 4);
+    checkStart(128, 3);
   }
 
+  /** B2: 1,024 producers. */
+  @Tag("full")
+  @Test
+  void shouldCommitAllWhenAThousandStartInTheSameInstant() {
+    checkStart(1_024, 3);
+  }
+
+  /** B3: a minute of 503 on the manifest. */
   @Test
   void shouldRecoverWithinThreeCommitsWhenTheStoreThrottledForAMinute() {
-    // B3
-    CommitFleet fleet = new CommitFleet(4);
+    Fleet fleet = fleet(4);
     fleet.startAll(8, 2 * SECOND);
     fleet.run(10 * SECOND);
     fleet.trouble((request, random) ->
@@ -118,10 +143,10 @@ class CommitFleetTest {
     assertTrue(after.get(3) - begun < 5 * SECOND, "the first three: " + (after.get(3) - begun));
   }
 
+  /** B4: one producer is ten times slower. */
   @Test
   void shouldCommitTheWorkOfAProducerWhoseRequestsAreTenTimesSlower() {
-    // B4
-    CommitFleet fleet = new CommitFleet(5);
+    Fleet fleet = fleet(5);
     fleet.startAll(8, 2 * SECOND);
     Member slow = fleet.start("slow", 4 * SECOND, 0);
     fleet.slow(slow);
@@ -129,10 +154,10 @@ class CommitFleetTest {
     assertTrue(fleet.committed.getOrDefault("slow", 0) >= 10, "" + fleet.committed);
   }
 
+  /** B5: one producer that adds without end; its LISTs of announcements always fail. */
   @Test
   void shouldStepInWhenWhoeverCommitsCannotListAndItsWorkNeverEnds() {
-    // B5: one producer that adds without end; its LISTs of announcements always fail.
-    CommitFleet fleet = new CommitFleet(6);
+    Fleet fleet = fleet(6);
     Member blind = fleet.start("blind", 100 * MS, 0);
     fleet.blind(blind);
     fleet.run(5 * SECOND);
@@ -146,25 +171,83 @@ class CommitFleetTest {
     assertTrue(fleet.committed.getOrDefault("blind", 0) > 50, "" + fleet.committed);
   }
 
+  /**
+   * Committers die in turn and are replaced; announcements of a group stay within two pages of a
+   * LIST, and the time from version to version does not grow.
+   */
+  private static void checkDeaths(int producers, int versions) {
+    Fleet fleet = fleet(7);
+    fleet.startAll(producers, 2 * SECOND);
+    fleet.run(6 * SECOND);
+    int rounds = 0;
+    while (fleet.versionAtNs.size() < versions) {
+      fleet.crashCommitter();
+      fleet.start("q" + rounds, 2 * SECOND, 0);
+      fleet.run(6 * SECOND);
+      rounds++;
+      assertTrue(rounds < 200, "versions=" + fleet.versionAtNs.size());
+    }
+    assertTrue(rounds >= 5, "deaths=" + rounds);
+    int half = versions / 2;
+    long firstNs = fleet.versionAtNs.get(half) - fleet.versionAtNs.get(0);
+    long secondNs = fleet.versionAtNs.get(versions - 1) - fleet.versionAtNs.get(half);
+    assertTrue(secondNs < firstNs * 5 / 4, "the first half: " + firstNs + " second: " + secondNs);
+    assertTrue(fleet.mostAnnounced < 2_000, "announcements in a group: " + fleet.mostAnnounced);
+    for (Member member : fleet.members.subList(0, producers)) {
+      int committed = fleet.committed.getOrDefault(member.producer, 0);
+      assertTrue(
+          member.stopped || committed >= rounds * 5 / 2,
+          member.producer + " committed " + committed + " in " + rounds + " times six seconds");
+    }
+  }
+
+  /** B8: in small, with 24 producers for 160 versions. */
   @Test
   void shouldGoOnWhenCommittersDieNowAndThen() {
-    // B8, in small: groups stay small, cycles do not grow.
-    CommitFleet fleet = new CommitFleet(7);
-    fleet.startAll(24, 2 * SECOND);
-    for (int i = 0; i < 10; i++) {
-      fleet.run(6 * SECOND);
-      fleet.members.get(i).crash();
-      fleet.start("q" + i, 2 * SECOND, 0);
+    checkDeaths(24, 160);
+  }
+
+  /** B8: 1,024 producers for 640 versions. */
+  @Tag("full")
+  @Timeout(1_800)
+  @Test
+  void shouldGoOnWhenCommittersOfAThousandDieNowAndThen() {
+    checkDeaths(1_024, 640);
+  }
+
+  /**
+   * More full blocks are offered than a version holds, for a time; whoever they are and whatever
+   * they are called, all get the same.
+   */
+  private static void checkOverflow(int seconds) {
+    Fleet fleet = new Fleet(12, Latencies.S3_STANDARD, new Grid(256, 1));
+    fleet.saturate();
+    for (String name : List.of("a", "aa", "m-1", "z", "zzzz", "0", "p", "q9")) {
+      fleet.start(name, 500 * MS, 0);
     }
-    int before = fleet.versionAtNs.size();
-    fleet.run(10 * SECOND);
-    assertTrue(fleet.versionAtNs.size() - before > 15, "versions in the last ten seconds");
-    assertTrue(fleet.mostAnnounced < 200, "announcements in a group: " + fleet.mostAnnounced);
+    fleet.run(seconds * SECOND);
+    assertTrue(fleet.fullVersions() > seconds, "versions that were full: " + fleet.fullVersions());
+    assertEquals(8, fleet.committed.size(), "nobody starves: " + fleet.committed);
+    assertTrue(fleet.jain() >= 0.98, "jain=" + fleet.jain() + " " + fleet.committed);
+  }
+
+  /** B7: for half a minute. */
+  @Test
+  void shouldStarveNobodyWhenVersionsAreFull() {
+    checkOverflow(30);
+  }
+
+  /** B7: for an hour. */
+  @Tag("full")
+  @Timeout(3_600)
+  @Test
+  void shouldStarveNobodyWhenVersionsAreFullForAnHour() {
+    checkOverflow(3_600);
   }
 
   @Test
   void shouldAdaptWhenAlmostAllLeave() {
-    CommitFleet fleet = new CommitFleet(8);
+    Fleet fleet = fleet(8);
     fleet.startAll(64, 2 * SECOND);
     fleet.run(12 * SECOND);
     for (int i = 2; i < 64; i++) {
@@ -182,10 +265,10 @@ class CommitFleetTest {
     }
   }
 
+  /** C5: an announcement of the first epoch is listed after the second began. */
   @Test
   void shouldIgnoreWhatAZombieAnnouncesAfterTheFence() {
-    // C5: an announcement of the first epoch is listed after the second began.
-    CommitFleet fleet = new CommitFleet(9);
+    Fleet fleet = fleet(9);
     fleet.start("p", 2 * SECOND, 0);
     fleet.start("other", 300 * MS, 0);
     fleet.run(4 * SECOND);
@@ -197,11 +280,7 @@ class CommitFleetTest {
     DataObject object = new DataObject("p", 1, seq, seq, 77);
     Block zombie =
         new Block.Produce(
-            "p",
-            1,
-            seq,
-            List.of(CommitFleet.entry(object, seq)),
-            new SourceState.Inline(Bytes.EMPTY));
+            "p", 1, seq, List.of(fleet.entry(object, seq)), new SourceState.Inline(Bytes.EMPTY));
     UUID streamId = fleet.streamId();
     for (int back = 0; back < 2; back++) {
       fleet
@@ -219,10 +298,10 @@ class CommitFleetTest {
         "its successor went on");
   }
 
+  /** B5: garbage under the name of a batch; its owner commits it directly. */
   @Test
   void shouldIgnoreAnnouncementsThatNobodyCanDecode() {
-    // B5: garbage under the name of a batch; its owner commits it directly.
-    CommitFleet fleet = new CommitFleet(10);
+    Fleet fleet = fleet(10);
     fleet.damage(key -> key.startsWith("announce/") && key.contains("/p.p3."));
     fleet.startAll(6, 2 * SECOND);
     fleet.run(30 * SECOND);
@@ -232,7 +311,7 @@ class CommitFleetTest {
 
   @Test
   void shouldNotAnnounceWhenAlone() {
-    CommitFleet fleet = new CommitFleet(11);
+    Fleet fleet = fleet(11);
     fleet.startAll(1, 2 * SECOND);
     fleet.run(60 * SECOND);
     assertEquals(0, fleet.count("PutIfAbsent announce"));

@@ -1,6 +1,4 @@
-package io.batchweave.produce;
-
-import static org.junit.jupiter.api.Assertions.assertTrue;
+package io.batchweave.simulate;
 
 import io.batchweave.Bytes;
 import io.batchweave.format.AnnouncementName;
@@ -8,6 +6,7 @@ import io.batchweave.format.Block;
 import io.batchweave.format.DataObject;
 import io.batchweave.format.Envelope;
 import io.batchweave.format.Grid;
+import io.batchweave.format.Limits;
 import io.batchweave.format.ManifestCodec;
 import io.batchweave.format.ManifestVersion;
 import io.batchweave.format.ObjectNames;
@@ -20,7 +19,9 @@ import io.batchweave.log.FollowPolicy;
 import io.batchweave.log.Machine;
 import io.batchweave.log.ProducerState;
 import io.batchweave.log.State;
-import io.batchweave.simulate.ModelStore;
+import io.batchweave.produce.ProducerMachine;
+import io.batchweave.produce.Tgb;
+import io.batchweave.produce.TgbBuilder;
 import io.batchweave.simulate.ModelStore.Answer;
 import io.batchweave.simulate.ModelStore.Effect;
 import io.batchweave.simulate.ModelStore.Fate;
@@ -38,14 +39,29 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Many producers at a steady load on a modelled store with the latencies of S3, and what they
- * needed: how long batches took to become visible, and which requests.
+ * Many producers at a steady load on a modelled store, and what they needed: how long batches took
+ * to become visible, and which requests. The machines are the real ones; a seed determines
+ * everything, on every machine.
  */
-final class CommitFleet {
+public final class Fleet {
   static final long MS = 1_000_000;
   static final long SECOND = 1_000 * MS;
-  static final Grid GRID = new Grid(8, 1);
-  private static final Tgb TGB = tgb();
+  private static final int VERSIONS_KEPT = 256;
+  private static final int ALMOST_FULL_BYTES = Limits.VERSION_BYTES - Limits.BLOCK_BYTES;
+
+  /** A create of a version, as {@link #count} knows it. */
+  public static final String PUT_VERSION = "PutIfAbsent manifest";
+
+  /** The kinds of requests that commits need, as {@link #count} knows them. */
+  public static final List<String> COMMIT_REQUESTS =
+      List.of(
+          "PutIfAbsent announce",
+          "Get announce",
+          "ListPrefix announce",
+          PUT_VERSION,
+          "PutIfAbsent snapshot",
+          "PutIfAbsent index",
+          "Delete announce");
 
   final ModelStore store;
   final List<Member> members = new ArrayList<>();
@@ -55,6 +71,7 @@ final class CommitFleet {
   private final Map<String, Long> counts = new TreeMap<>();
   private final Map<String, Long> addedNs = new HashMap<>();
   private final Bits bits;
+  private final Latencies latencies;
   private long nextVersion = 1;
   private String nextKey = ObjectNames.version(1);
   private Trouble trouble = (request, random) -> null;
@@ -63,28 +80,69 @@ final class CommitFleet {
   private final Set<Member> slow = new HashSet<>();
   private final Set<Member> blind = new HashSet<>();
   private final List<DataObject> objects = new ArrayList<>();
-  private Predicate<String> damaged = key -> false;
+  private @Nullable Predicate<String> damaged;
   private @Nullable Member sender;
+  private @Nullable Member committer;
+  private final Tgb tgb;
+  private int batchesAtOnce = 1;
+  private int maxPending = 64;
+  private int fullVersions;
+  private boolean forgetful;
   int mostAnnounced;
 
-  CommitFleet(long seed) {
-    bits = new Bits(seed);
-    store = new ModelStore(bits.nextLong());
-    streamId = bits.nextId();
-    folded = State.empty(streamId);
+  /**
+   * No producer yet, and an empty stream.
+   *
+   * @param seed of everything random
+   * @param latencies of the store
+   */
+  public Fleet(long seed, Latencies latencies) {
+    this(seed, latencies, new Grid(8, 1));
+  }
+
+  /** With batches cut for a grid. */
+  Fleet(long seed, Latencies latencies, Grid grid) {
+    this.tgb = batch(grid);
+    this.bits = new Bits(seed);
+    this.latencies = latencies;
+    this.store = new ModelStore(bits.nextLong());
+    this.streamId = bits.nextId();
+    this.folded = State.empty(streamId);
     byte[] stream =
         StreamCodec.encode(
-            new StreamDescriptor(streamId, Envelope.FORMAT, GRID.dp(), GRID.cp(), 0));
+            new StreamDescriptor(streamId, Envelope.FORMAT, grid.dp(), grid.cp(), 0));
     store.objects().put(ObjectNames.STREAM, Bytes.wrap(stream));
     store.fates(this::fate);
   }
 
-  private static Tgb tgb() {
-    TgbBuilder builder = new TgbBuilder(GRID);
-    for (int dp = 0; dp < GRID.dp(); dp++) {
+  private static Tgb batch(Grid grid) {
+    TgbBuilder builder = new TgbBuilder(grid);
+    for (int dp = 0; dp < grid.dp(); dp++) {
       builder.slice(dp, 0, Bytes.wrap(new byte[] {1}), 1, 1, 1);
     }
     return builder.build();
+  }
+
+  /**
+   * From now on every producer has more to commit than fits. What nobody reads again of the log and
+   * of the data is forgotten, so that this can go on for long.
+   */
+  void saturate() {
+    batchesAtOnce = 64;
+    maxPending = 256;
+    forgetful = true;
+  }
+
+  /** Versions that had no room for one more full block. */
+  int fullVersions() {
+    return fullVersions;
+  }
+
+  /** Kills whoever sent the last version. */
+  void crashCommitter() {
+    if (committer != null) {
+      committer.crash();
+    }
   }
 
   /** Makes all requests of a member take ten times as long. */
@@ -115,8 +173,8 @@ final class CommitFleet {
     return objects.stream().filter(object -> object.producer().equals(producer)).toList();
   }
 
-  static TgbEntry entry(DataObject object, long seq) {
-    return TGB.entry(object, seq);
+  TgbEntry entry(DataObject object, long seq) {
+    return tgb.entry(object, seq);
   }
 
   /** What goes wrong with a request. */
@@ -148,7 +206,9 @@ final class CommitFleet {
               }
               case null, default -> true;
             };
-        assertTrue(decided, "deleted before it was decided: " + key);
+        if (!decided) {
+          throw new IllegalStateException("deleted before it was decided: key=" + key);
+        }
       }
     }
   }
@@ -157,12 +217,15 @@ final class CommitFleet {
     count(request);
     if (request instanceof StoreRequest.Delete delete) {
       checkDelete(delete);
+    } else if (request instanceof StoreRequest.PutIfAbsent
+        && request.key().startsWith("manifest/")) {
+      committer = sender;
     }
     Fate troubled = trouble.of(request, random);
     if (troubled != null) {
       return troubled;
     }
-    Fate usual = s3(request, random);
+    Fate usual = latencies.of(request, random);
     if (slow.contains(sender)) {
       return new Fate(
           10 * usual.applyAfterNs(), 10 * usual.answerAfterNs(), usual.effect(), usual.answer());
@@ -174,49 +237,41 @@ final class CommitFleet {
         : usual;
   }
 
-  /** S3 Standard: log-normal, sigma 0.45. */
-  static Fate s3(StoreRequest request, Bits random) {
-    double medianMs =
-        switch (request) {
-          case StoreRequest.ListPrefix list -> 35;
-          case StoreRequest.Get get -> 25;
-          case StoreRequest.Delete delete -> 40;
-          default -> 60;
-        };
-    double u = (random.nextBelow(1L << 40) + 1) / (double) (1L << 40);
-    double v = random.nextBelow(1L << 40) / (double) (1L << 40);
-    double gauss = Math.sqrt(-2 * Math.log(u)) * Math.cos(2 * Math.PI * v);
-    long totalNs = (long) (medianMs * MS * Math.exp(0.45 * gauss));
-    return new Fate(totalNs * 3 / 4, totalNs / 4, Effect.APPLIED, Answer.DELIVERED);
-  }
-
   private void count(StoreRequest request) {
     String place = request.key().substring(0, Math.max(0, request.key().indexOf('/')));
     counts.merge(request.getClass().getSimpleName() + " " + place, 1L, Long::sum);
   }
 
-  long count(String what) {
+  /**
+   * Requests that were sent.
+   *
+   * @param what the request's kind and the first part of its key: {@code "Get manifest"}
+   */
+  public long count(String what) {
     return counts.getOrDefault(what, 0L);
   }
 
-  Map<String, Long> counts() {
-    return counts;
-  }
-
-  /** One producer: a batch every interval from its first one on. */
+  /**
+   * One producer: a batch every interval, at times of its own that do not depend on when it owned
+   * its epoch, or a crowd that starts together would stay in step for ever.
+   */
   final class Member {
     final String producer;
     final ProducerMachine machine;
     final ModelStore.Client client;
     final long intervalNs;
+    private final long phaseNs;
     boolean stopped;
 
-    Member(String producer, long intervalNs) {
+    Member(String producer, long intervalNs, long phaseNs) {
       this.producer = producer;
       this.intervalNs = intervalNs;
+      this.phaseNs = phaseNs;
       this.machine =
           new ProducerMachine(producer, 2, FollowPolicy.DEFAULT, new Bits(bits.nextLong()));
       this.client = store.attach(new Marked(this));
+      client.payloads(handle -> Bytes.EMPTY);
+      client.forgetSent();
     }
 
     private void feed() {
@@ -225,13 +280,17 @@ final class CommitFleet {
       }
       drain();
       boolean live = machine.phase() == ProducerMachine.Phase.LIVE;
-      if (live && machine.nextSeq() - machine.committedSeq() < 64) {
-        long seq = machine.nextSeq();
-        addedNs.put(producer + "/" + seq, store.nowNs());
-        machine.add(TGB, Bytes.EMPTY);
+      for (int i = 0; live && i < batchesAtOnce && pending() < maxPending; i++) {
+        addedNs.put(producer + "/" + machine.nextSeq(), store.nowNs());
+        machine.add(tgb, Bytes.EMPTY);
         client.touch();
       }
-      store.after(live ? intervalNs : 10 * MS, this::feed);
+      long toNextNs = intervalNs - Math.floorMod(store.nowNs() - phaseNs, intervalNs);
+      store.after(live ? toNextNs : 10 * MS, this::feed);
+    }
+
+    private long pending() {
+      return machine.nextSeq() - machine.committedSeq();
     }
 
     void drain() {
@@ -289,20 +348,30 @@ final class CommitFleet {
   }
 
   Member start(String producer, long intervalNs, long firstAfterNs) {
-    Member member = new Member(producer, intervalNs);
+    Member member = new Member(producer, intervalNs, bits.nextBelow(intervalNs));
     members.add(member);
     store.after(firstAfterNs, member::feed);
     return member;
   }
 
-  void startAll(int count, long intervalNs) {
+  /**
+   * Starts producers in the same instant, each with a batch per interval at a time of its own.
+   *
+   * @param count how many
+   * @param intervalNs from one batch to the next
+   */
+  public void startAll(int count, long intervalNs) {
     for (int i = 0; i < count; i++) {
-      start("p" + i, intervalNs, bits.nextBelow(intervalNs));
+      start("p" + i, intervalNs, 0);
     }
   }
 
-  /** Runs for a time. */
-  void run(long forNs) {
+  /**
+   * Runs for a time.
+   *
+   * @param forNs of the virtual clock
+   */
+  public void run(long forNs) {
     long untilNs = store.nowNs() + forNs;
     store.after(forNs, () -> {});
     boolean ended =
@@ -313,17 +382,14 @@ final class CommitFleet {
             },
             Integer.MAX_VALUE);
     if (!ended) {
-      throw new AssertionError("nothing left to happen");
+      throw new IllegalStateException("nothing left to happen");
     }
     members.forEach(Member::drain);
   }
 
   private void watch() {
-    for (Map.Entry<String, Bytes> object :
-        store.objects().subMap("announce/", "announce/~").entrySet()) {
-      if (damaged.test(object.getKey())) {
-        object.setValue(Bytes.wrap(new byte[] {1, 2, 3}));
-      }
+    if (damaged != null) {
+      damageAnnouncements(damaged);
     }
     while (true) {
       Bytes body = store.objects().get(nextKey);
@@ -332,13 +398,16 @@ final class CommitFleet {
       }
       ManifestVersion version = ManifestCodec.decode(nextKey, body);
       versionAtNs.add(store.nowNs());
+      fullVersions += body.length() > ALMOST_FULL_BYTES ? 1 : 0;
       Fold.apply(folded, version);
       String group = ObjectNames.announceGroup(version.header().version());
       mostAnnounced = Math.max(mostAnnounced, store.objects().subMap(group, group + '~').size());
       for (Block block : version.blocks()) {
         if (block instanceof Block.Produce produce) {
           for (TgbEntry entry : produce.entries()) {
-            objects.add(entry.object());
+            if (!forgetful) {
+              objects.add(entry.object());
+            }
             Long at = addedNs.remove(produce.producer() + "/" + entry.seq());
             if (at != null) {
               visibleNs.add(store.nowNs() - at);
@@ -347,8 +416,23 @@ final class CommitFleet {
           }
         }
       }
+      if (forgetful) {
+        store.objects().subMap("data/", "data/~").clear();
+        if (nextVersion > VERSIONS_KEPT) {
+          store.objects().remove(ObjectNames.version(nextVersion - VERSIONS_KEPT));
+        }
+      }
       nextVersion++;
       nextKey = ObjectNames.version(nextVersion);
+    }
+  }
+
+  private void damageAnnouncements(Predicate<String> which) {
+    for (Map.Entry<String, Bytes> object :
+        store.objects().subMap("announce/", "announce/~").entrySet()) {
+      if (which.test(object.getKey())) {
+        object.setValue(Bytes.wrap(new byte[] {1, 2, 3}));
+      }
     }
   }
 
@@ -357,49 +441,58 @@ final class CommitFleet {
     return addedNs.size();
   }
 
-  long percentileMs(int percent) {
+  /** Batches that became visible. */
+  public int batches() {
+    return visibleNs.size();
+  }
+
+  /** Versions that were written. */
+  public int versions() {
+    return versionAtNs.size();
+  }
+
+  /** From adding a batch until it was visible, in the order in which they became visible. */
+  public List<Long> visibleNs() {
+    return List.copyOf(visibleNs);
+  }
+
+  /**
+   * A percentile of the time from adding a batch until it is visible.
+   *
+   * @param percent from 0 to 100
+   */
+  public long percentileMs(int percent) {
     long[] sorted = visibleNs.stream().mapToLong(Long::longValue).sorted().toArray();
     return sorted.length == 0 ? 0 : sorted[(int) ((sorted.length - 1L) * percent / 100)] / MS;
   }
 
-  double jain() {
+  /** Jain's index of fairness over the batches committed for each producer: 1 is equal. */
+  public double jain() {
     double sum = committed.values().stream().mapToDouble(n -> n).sum();
     double squares = committed.values().stream().mapToDouble(n -> (double) n * n).sum();
     return sum * sum / (members.size() * squares);
   }
 
-  double putsPerVersion() {
-    return (double) count("PutIfAbsent manifest") / Math.max(1, versionAtNs.size());
+  /** Creates of versions per version that exists. */
+  public double putsPerVersion() {
+    return (double) count(PUT_VERSION) / Math.max(1, versions());
   }
 
-  double requestsPerBatch() {
-    long requests =
-        count("PutIfAbsent manifest")
-            + count("PutIfAbsent announce")
-            + count("PutIfAbsent snapshot")
-            + count("PutIfAbsent index")
-            + count("Get announce")
-            + count("ListPrefix announce")
-            + count("Delete announce");
-    return (double) requests / Math.max(1, visibleNs.size());
+  /** Requests that commits need, per batch; data and reads of versions apart. */
+  public double requestsPerBatch() {
+    long requests = 0;
+    for (String kind : COMMIT_REQUESTS) {
+      requests += count(kind);
+    }
+    return (double) requests / Math.max(1, batches());
   }
 
-  String row(int producers, double seconds) {
-    return String.format(
-        "%5d %7d %6.1f %6d %6d %6d %6.2f %6.2f %6.3f %8.0f %s",
-        producers,
-        visibleNs.size(),
-        versionAtNs.size() / seconds,
-        percentileMs(50),
-        percentileMs(99),
-        percentileMs(100),
-        putsPerVersion(),
-        requestsPerBatch(),
-        jain(),
-        count("Get manifest") / seconds,
-        counts);
+  /**
+   * Lets producers die at once.
+   *
+   * @param remaining so many of the first go on
+   */
+  public void crashAllBut(int remaining) {
+    members.subList(remaining, members.size()).forEach(Member::crash);
   }
-
-  static final String HEAD =
-      "prods batches vers/s p50ms  p99ms  maxms put/v  req/b  jain   reads/s";
 }
