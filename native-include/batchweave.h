@@ -529,6 +529,7 @@ static inline bw_status bw_take_late(bw_client *client, const bw_attachment *att
     (void)bw_fail(error, BW_ERROR_DEADLINE, "the step did not come in time: ring=%u n=%llu status=%.400s",
             attachment->ring_number, (unsigned long long)attachment->n,
             trouble.text[0] != '\0' ? trouble.text : "no trouble reported");
+    bw_error_told(error, trouble.text);
     return bw_fail_where(client, error, BW_ERROR_DEADLINE);
 }
 
@@ -662,6 +663,10 @@ static inline bw_status bw_take_last(
             "the step cannot be served: reason=%u %.*s", descriptor->reason, (int)length,
             (const char *)control->failure_text);
     if (error != NULL) {
+        char told[501];
+        memcpy(told, control->failure_text, length);
+        told[length] = '\0';
+        bw_error_told(error, told);
         error->refused_code = (int)descriptor->reason;
     }
     client->detached = descriptor->reason != BW_FAILED_FENCED; /* another try is another generation */

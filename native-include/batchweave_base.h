@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -120,6 +121,12 @@ typedef struct bw_error {
     int64_t step;
     /** Bytes the ring lacked (RING_HELD and refusals for space), else 0. */
     int64_t bytes;
+    /** How often `object` was asked for; 0 where that is not known. */
+    int32_t attempts;
+    /** The object of the store this is about; empty where none is known. */
+    char object[256];
+    /** What daemon or store said last about it; empty where nothing was said. */
+    char told[512];
     /** One line: what, name=value …, remedy. */
     char text[768];
 } bw_error;
@@ -132,6 +139,9 @@ static inline void bw_error_clear(bw_error *error) {
         error->refused_code = 0;
         error->step = BW_NO_STEP;
         error->bytes = 0;
+        error->attempts = 0;
+        error->object[0] = '\0';
+        error->told[0] = '\0';
         error->text[0] = '\0';
     }
 }
@@ -169,6 +179,34 @@ __attribute__((format(printf, 2, 3))) static inline void bw_error_append(
         va_start(arguments, format);
         (void)vsnprintf(error->text + used, sizeof error->text - used, format, arguments);
         va_end(arguments);
+    }
+}
+
+/** Finds ` name=` in `text` and copies what follows it up to a space; false when it is not there. */
+static inline bool bw_fact(const char *text, const char *name, char *value, size_t capacity) {
+    const size_t length = strlen(name);
+    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
+        if ((at == text || at[-1] == ' ') && at[length] == '=') {
+            size_t used = 0;
+            for (at += length + 1; used + 1 < capacity && *at != '\0' && *at != ' '; ++at) {
+                value[used++] = *at;
+            }
+            value[used] = '\0';
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Adds to `error` what the daemon said of its trouble: the text, and the object and attempts that it names. */
+static inline void bw_error_told(bw_error *error, const char *told) {
+    if (error != NULL) {
+        (void)snprintf(error->told, sizeof error->told, "%s", told);
+        char attempts[16];
+        if (bw_fact(told, "attempts", attempts, sizeof attempts)) {
+            error->attempts = (int32_t)strtol(attempts, NULL, 10);
+        }
+        (void)bw_fact(told, "key", error->object, sizeof error->object);
     }
 }
 

@@ -79,6 +79,30 @@ static PyObject* place_of(const client_object* self, int64_t step) {
                                   "step", (long long)step);
 }
 
+/* Puts `value`, whose reference it takes, into `facts`; false when that failed. */
+static bool add_fact(PyObject* facts, const char* name, PyObject* value) {
+  const bool added = value != NULL && PyDict_SetItemString(facts, name, value) == 0;
+  Py_XDECREF(value);
+  return added;
+}
+
+static PyObject* text_fact(const char* text) {
+  return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
+/* Where an error happened and what is known about it. */
+static PyObject* facts_of(const client_object* self, const bw_error* error) {
+  PyObject* facts = place_of(self, error->step);
+  if (facts != NULL &&
+      ((error->object[0] != '\0' && !add_fact(facts, "object", text_fact(error->object))) ||
+       (error->attempts > 0 &&
+        !add_fact(facts, "attempts", PyLong_FromLong(error->attempts))) ||
+       (error->told[0] != '\0' && !add_fact(facts, "status", text_fact(error->told))))) {
+    Py_CLEAR(facts);
+  }
+  return facts;
+}
+
 /* Raises what batchweave.errors makes of a status. Returns NULL. */
 static PyObject* raise_status(const client_object* self, bw_status status, const bw_error* error) {
   if (status == BW_ERROR_INTERRUPTED && PyErr_Occurred()) {
@@ -86,7 +110,7 @@ static PyObject* raise_status(const client_object* self, bw_status status, const
   }
   PyObject* errors = PyImport_ImportModule("batchweave.errors");
   PyObject* make = errors == NULL ? NULL : PyObject_GetAttrString(errors, "from_status");
-  PyObject* place = make == NULL ? NULL : place_of(self, error->step);
+  PyObject* place = make == NULL ? NULL : facts_of(self, error);
   PyObject* made =
       place == NULL
           ? NULL

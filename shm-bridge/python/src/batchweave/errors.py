@@ -210,7 +210,7 @@ def from_status(
         errno: of the system call that failed, or 0.
         bytes: bytes that the ring lacked, or 0.
         steps: steps that this rank holds.
-        facts: stream, rank and step, as far as they are known.
+        facts: stream, rank, step, object, attempts and status, as far as they are known.
     """
     error = _of_status(status, text, code, bytes, steps)
     for name, value in facts.items():

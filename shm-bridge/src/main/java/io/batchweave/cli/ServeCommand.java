@@ -104,7 +104,8 @@ final class ServeCommand implements Callable<Integer> {
       defaultValue = "FAIL",
       description = {
         "When bytes stay wrong: ${COMPLETION-CANDIDATES} (default ${DEFAULT-VALUE}).",
-        "FAIL: ranks get a typed error; RETRY: fetch for ever."
+        "FAIL: ranks get a typed error; SKIP: the same, and launches to come pass over the step;",
+        "RETRY: fetch for ever."
       })
   private DaemonContext.OnCorrupt onCorrupt = DaemonContext.OnCorrupt.FAIL;
 

@@ -70,6 +70,11 @@ public final class DaemonContext {
 
   /** What becomes of a step whose bytes stay wrong after every attempt. */
   public enum OnCorrupt {
+    /**
+     * As FAIL, after a skip of the step was committed: sessions that are registered from then on
+     * pass over it, on every node.
+     */
+    SKIP,
     /** The step is FAILED: ranks raise an error that names object and slice. */
     FAIL,
     /** It is fetched again and again, and the status says so: for a store under repair. */
@@ -354,7 +359,7 @@ public final class DaemonContext {
   /**
    * Sets what becomes of a step whose bytes stay wrong ({@code --on-corrupt}).
    *
-   * @param onCorrupt fail or retry
+   * @param onCorrupt fail, skip or retry
    */
   public DaemonContext onCorrupt(OnCorrupt onCorrupt) {
     this.onCorrupt = onCorrupt;

@@ -57,7 +57,7 @@ final class Errands {
         } else {
           answer = new Refused(RefusalCode.STREAM_FAILED, e.getMessage());
         }
-      } catch (RuntimeException defect) {
+      } catch (RuntimeException | Error defect) {
         answer = new Refused(RefusalCode.STREAM_FAILED, request.describe() + ": " + defect);
       }
       parts.wake();

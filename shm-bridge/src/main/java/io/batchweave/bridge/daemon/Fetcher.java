@@ -352,7 +352,7 @@ final class Fetcher implements AutoCloseable {
       String text = "wrong bytes: " + describe() + " " + wrong;
       if (!region.isStopping()) {
         if (badAnswers >= settings.fetchAttempts()
-            && settings.onCorrupt() == DaemonContext.OnCorrupt.FAIL) {
+            && settings.onCorrupt() != DaemonContext.OnCorrupt.RETRY) {
           end(new FetchFailure(FailReason.CORRUPT, text + "; repair the object or skip the step"));
         } else {
           retry(text, badAnswers < settings.fetchAttempts() ? 0 : pauseNs());

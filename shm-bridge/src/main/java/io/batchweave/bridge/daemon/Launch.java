@@ -81,7 +81,7 @@ final class Launch {
           ? new Standing.Opening(
               "the session is not registered yet: " + describe + ": " + e.getMessage())
           : failed(e.getMessage());
-    } catch (RuntimeException defect) {
+    } catch (RuntimeException | Error defect) {
       return failed(defect.toString());
     }
   }

@@ -4,6 +4,7 @@ import io.batchweave.bridge.memory.Mapping;
 import io.batchweave.bridge.ring.FetchMode;
 import io.batchweave.store.ObjectStore;
 import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The fetch of one step's region: all its parts, each read in place, checked and read again where
@@ -31,6 +32,9 @@ final class RegionFetch {
     void onStopped(RegionFetch fetch);
   }
 
+  /** Silence of a store that is worth a word. */
+  private static final long SILENT_NS = TimeUnit.SECONDS.toNanos(1);
+
   private final ObjectStore store;
   private final RegionPlan plan;
   private final Target target;
@@ -38,6 +42,9 @@ final class RegionFetch {
   private final Listener listener;
   private int partsLeft;
   private int partsRunning;
+  private int partsStarted;
+  private int partsLeftSeen = -1;
+  private long silentSinceNs;
   private boolean cancelled;
   private FetchFailure failure = FetchFailure.NONE;
   private String trouble = "";
@@ -78,6 +85,31 @@ final class RegionFetch {
     return trouble;
   }
 
+  /**
+   * The same, with what a store that gives no answer at all does not say itself.
+   *
+   * @param nowNs the time; called in every duty cycle that asks
+   */
+  String troubleAt(long nowNs) {
+    if (!trouble.isEmpty() || partsRunning == 0 || partsLeft != partsLeftSeen) {
+      partsLeftSeen = partsLeft;
+      silentSinceNs = nowNs;
+      return trouble;
+    }
+    long silentNs = nowNs - silentSinceNs;
+    int done = plan.parts().size() - partsLeft;
+    return silentNs < SILENT_NS
+        ? ""
+        : "no answer from the store yet: step="
+            + plan.step()
+            + " key="
+            + plan.key()
+            + " attempts="
+            + Math.max(1, partsStarted - done - partsRunning + 1)
+            + " waitedMs="
+            + silentNs / 1_000_000;
+  }
+
   void trouble(String text) {
     trouble = text;
   }
@@ -99,6 +131,7 @@ final class RegionFetch {
 
   void onPartStarted() {
     partsRunning++;
+    partsStarted++;
   }
 
   void onPartStopped() {

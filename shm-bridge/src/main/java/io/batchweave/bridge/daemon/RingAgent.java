@@ -112,7 +112,7 @@ final class RingAgent implements AutoCloseable {
         found == null
             ? new RingMachine(settings, 0)
             : RingMachine.takeOver(settings, found.found());
-    this.fetches = new RingFetches(parts.fetcher(), data, machine, this::execute);
+    this.fetches = new RingFetches(parts, data, machine, this::execute);
     // A bound at or above the ring is no bound: what does not fit is the machine's to say.
     this.prefetchBytes =
         context.prefetchBytes() < settings.ringLengthBytes()
@@ -297,6 +297,7 @@ final class RingAgent implements AutoCloseable {
     if (now - machine.wakeAtNs() >= 0 && machine.wakeAtNs() != Long.MAX_VALUE) {
       machine.onTime(now);
     }
+    work += fetches.tellVerdicts();
     work += offerSteps();
     work += execute();
     work += fetches.startWaiting(steps, store());

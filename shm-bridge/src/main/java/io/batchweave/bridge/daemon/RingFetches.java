@@ -14,6 +14,9 @@ import io.batchweave.store.ObjectStore;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.collections.Long2ObjectHashMap;
+import org.agrona.collections.LongHashSet;
+import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
+import org.agrona.concurrent.NanoClock;
 import org.jspecify.annotations.Nullable;
 
 /** The fetches of one ring: starts what the machine asks for, tells it how each one ended. */
@@ -24,17 +27,30 @@ final class RingFetches {
   private final Runnable afterEnd;
   private final Long2ObjectHashMap<RegionFetch> running = new Long2ObjectHashMap<>();
   private final List<RingCommand.Fetch> unplanned = new ArrayList<>();
+  private final FailedSteps failedSteps;
+  private final NanoClock clock;
+
+  /** Fetches that have failed, and of which the log has not said yet what to tell. */
+  private final LongHashSet judged = new LongHashSet();
+
+  private final ManyToOneConcurrentLinkedQueue<Verdict> verdicts =
+      new ManyToOneConcurrentLinkedQueue<>();
+
+  /** What is to be told about a fetch. */
+  private record Verdict(long fetchId, FetchFailure failure) {}
 
   /**
    * Creates it.
    *
-   * @param fetcher reads the bytes
+   * @param parts what all rings share
    * @param data where they go
    * @param machine told how each fetch ended
    * @param afterEnd called after that
    */
-  RingFetches(Fetcher fetcher, RingFiles.DataFile data, RingMachine machine, Runnable afterEnd) {
-    this.fetcher = fetcher;
+  RingFetches(DaemonParts parts, RingFiles.DataFile data, RingMachine machine, Runnable afterEnd) {
+    this.fetcher = parts.fetcher();
+    this.failedSteps = new FailedSteps(parts);
+    this.clock = parts.context().nanoClock();
     this.data = data;
     this.machine = machine;
     this.afterEnd = afterEnd;
@@ -45,6 +61,20 @@ final class RingFetches {
     if (steps == null || store == null || !tryStart(command, steps, store)) {
       unplanned.add(command);
     }
+  }
+
+  /** Tells the machine what the log has decided about fetches that failed. */
+  int tellVerdicts() {
+    int work = 0;
+    for (@Nullable Verdict next = verdicts.poll(); next != null; next = verdicts.poll()) {
+      work++;
+      if (judged.remove(next.fetchId())) {
+        machine.onFetchFinished(
+            next.fetchId(), FetchOutcome.FAILED, next.failure().reason(), next.failure().text());
+        afterEnd.run();
+      }
+    }
+    return work;
   }
 
   /** Starts what could not be started before. */
@@ -77,7 +107,7 @@ final class RingFetches {
                 known.plan(),
                 new RegionFetch.Target(data.path(), data.mapping(), region.offset()),
                 command.mode(),
-                new FetchEnd(command.fetchId(), region));
+                new FetchEnd(command.fetchId(), region, steps.feed().source()));
         running.put(command.fetchId(), fetch);
         fetcher.start(fetch);
       }
@@ -90,29 +120,33 @@ final class RingFetches {
     RegionFetch fetch = running.get(fetchId);
     if (fetch != null) {
       fetcher.cancel(fetch);
-    } else if (unplanned.removeIf(command -> command.fetchId() == fetchId)) {
+    } else if (judged.remove(fetchId)
+        || unplanned.removeIf(command -> command.fetchId() == fetchId)) {
       machine.onFetchFinished(fetchId, FetchOutcome.CANCELLED, null, "");
     }
   }
 
-  /** What keeps one of them from succeeding; empty if nothing does. */
+  /** What keeps the first of them from succeeding; empty if nothing does. */
   String trouble() {
+    RegionFetch first = null;
     for (RegionFetch fetch : running.values()) {
-      if (!fetch.trouble().isEmpty()) {
-        return fetch.trouble();
+      if (first == null || fetch.plan().step() < first.plan().step()) {
+        first = fetch;
       }
     }
-    return "";
+    return first == null ? "" : first.troubleAt(clock.nanoTime());
   }
 
   /** Tells the machine how a fetch ended. */
   private final class FetchEnd implements RegionFetch.Listener {
     private final long fetchId;
     private final StepRegion region;
+    private final StreamSource source;
 
-    FetchEnd(long fetchId, StepRegion region) {
+    FetchEnd(long fetchId, StepRegion region, StreamSource source) {
       this.fetchId = fetchId;
       this.region = region;
+      this.source = source;
     }
 
     @Override
@@ -126,7 +160,14 @@ final class RingFetches {
 
     @Override
     public void onFailed(RegionFetch fetch, FetchFailure failure) {
-      end(FetchOutcome.FAILED, failure.reason(), failure.text());
+      if (!failedSteps.isJudged(failure.reason())) {
+        end(FetchOutcome.FAILED, failure.reason(), failure.text());
+        return;
+      }
+      running.remove(fetchId);
+      judged.add(fetchId);
+      failedSteps.judge(
+          source, region.step(), failure, told -> verdicts.add(new Verdict(fetchId, told)));
     }
 
     @Override

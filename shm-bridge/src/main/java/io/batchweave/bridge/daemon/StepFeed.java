@@ -116,6 +116,11 @@ final class StepFeed {
     return group.newer();
   }
 
+  /** The stream. */
+  StreamSource source() {
+    return source;
+  }
+
   /** What keeps the stream from being read just now; empty if nothing does. */
   String trouble() {
     StreamReader open = reader;

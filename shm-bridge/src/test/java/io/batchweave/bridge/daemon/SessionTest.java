@@ -174,6 +174,31 @@ class SessionTest extends DaemonFixture {
     }
   }
 
+  /** U15: a rank that died on one node asks for its step on another. */
+  @Test
+  void shouldServeARankTheSameBytesWhenItComesBackOnAnotherNode() {
+    try (Daemon here = Daemon.launch(context());
+        Daemon there = otherDaemon()) {
+      long view;
+      try (RankClient rank = open(directory, "run-0")) {
+        view = viewOf(rank);
+        read(rank, 20);
+      }
+      RankContext again =
+          new RankContext()
+              .directory(otherNode)
+              .identity(new RankIdentity(url(), "train", "run-0", new Coordinate(0, 0), 1, 1, 1, 0))
+              .nextStep(20)
+              .attacher(new AeronAttacher(otherNode, CLOCK, Bytes.EMPTY, Takeover.SUPERSEDE));
+      try (RankClient rank = RankClient.open(again, SOON_NS)) {
+        assertEquals(20, read(rank, 30).getFirst());
+        assertEquals(view, viewOf(rank));
+      }
+      assertNotNull(here);
+      assertNotNull(there);
+    }
+  }
+
   @Test
   void shouldRefuseATokenThatDisagreesWithTheSessionsStart() {
     try (Daemon here = Daemon.launch(context());

@@ -1,0 +1,162 @@
+"""Checkpoints, restarts, other sizes, the end, and what errors carry: against a real daemon."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import pathlib
+import time
+from typing import Any, Callable
+
+import pytest
+
+import batchweave
+from batchweave import DeadlineExceeded, Refused, Superseded
+from batchweave._token import decode
+from batchweave.torch import StepLoader
+from system import STEPS, write_stream
+
+WAIT_S = 60.0
+pytestmark = pytest.mark.timeout(400)  # several processes each, and none of it depends on time
+
+
+def attach(url: str, place: pathlib.Path, **options: Any) -> batchweave.Reader:
+    return batchweave.attach(url, directory=place, deadline_s=WAIT_S, environment={}, **options)
+
+
+def attach_all(url: str, place: pathlib.Path, count: int, **options: Any) -> list:
+    """All ranks of a launch, in this process."""
+    with concurrent.futures.ThreadPoolExecutor(count) as threads:
+        each = [
+            threads.submit(
+                attach, url, place, dp=dp, dp_size=count, rank=dp, local_readers=count, **options
+            )
+            for dp in range(count)
+        ]
+        return [one.result() for one in each]
+
+
+def read(readers: list, steps: int) -> list:
+    """The checksums of the slices of each step, in the order of the stream's grid."""
+    seen = []
+    for _ in range(steps):
+        taken = [reader.next() for reader in readers]
+        assert len({step.step for step in taken}) == 1
+        seen.append([part.crc32c for step in taken for part in step.slices])
+        for step in taken:
+            step.release()
+    return seen
+
+
+def test_should_resume_every_rank_behind_the_checkpoint(stream, serve, rank, place):
+    """Case U14: nothing that was prefetched, or read after the checkpoint, moves the position.
+
+    Also U16: the token is the same on every rank, and short.
+    """
+    url = stream(dp=2)
+    serve(url)
+    ranks = [rank(), rank()]
+    options = {"group": "u14", "local_readers": 2, "dp_size": 2}
+    for dp, each in enumerate(ranks):
+        told = {"session": "launch-1", "dp": dp, "rank": dp, **options}
+        each.send(
+            f"reader = batchweave.attach({url!r}, directory={str(place)!r}, **{told!r})\n"
+            "reader.next_step"
+        )
+    assert [each.answer() for each in ranks] == [0, 0]
+    for each in ranks:
+        each.do("for _ in range(11): reader.next().release()")
+    tokens = {each.do("token = reader.token; token.hex()") for each in ranks}
+    assert len(tokens) == 1
+    token = bytes.fromhex(tokens.pop())
+    assert len(token) <= 256 and decode(token).next_step == 11 and decode(token).view_version > 0
+    for each in ranks:
+        each.do("for _ in range(4): reader.next().release()")
+        assert each.do("reader.next_step") == 15
+    ranks[1].do("reader.checkpointed('step-11', keep=2, token=token)")
+    for each in ranks:
+        each.kill()
+    again = attach_all(url, place, 2, group="u14", session="launch-2", token=token)
+    assert [reader.next_step for reader in again] == [11, 11]
+    assert [reader.next().step for reader in again] == [11, 11]
+    for reader in again:
+        reader.close()
+
+
+def test_should_read_the_same_samples_with_another_number_of_ranks(serve, place, tmp_path):
+    """Case U34: four ranks, then two from the token; three are refused before the first step."""
+    url = str(tmp_path / "stream")
+    write_stream(url, dp=4, cp=1, first=0, steps=70, lengths="1000", seal=True)
+    serve(url, memory_bytes=8 << 20)
+    [whole] = attach_all(url, place, 1, group="elastic", session="whole")
+    expected = read([whole], 70)
+    assert whole.next() is None
+    whole.close()
+    four = attach_all(url, place, 4, group="elastic", session="four")
+    assert read(four, 50) == expected[:50]
+    token = four[2].token
+    for reader in four:
+        reader.close()
+    two = attach_all(url, place, 2, group="elastic", session="two", token=token)
+    assert read(two, 20) == expected[50:]
+    assert [reader.next() for reader in two] == [None, None], "a clean end on every rank"
+    for reader in two:
+        reader.close()
+    with pytest.raises(Refused) as refused:
+        attach(url, place, group="elastic", session="three", dp=0, dp_size=3)
+    assert refused.value.code == "GRID_MISMATCH"
+
+
+def test_should_register_checkpoints_from_the_loader(stream, serve, place):
+    url = stream()
+    serve(url)
+    options: dict = {"directory": place, "group": "loader", "deadline_s": WAIT_S}
+    with StepLoader(url, session="one", **options) as loader:
+        for _ in range(5):
+            next(loader)
+        state = loader.state_dict()
+        loader.checkpointed("five", keep=1)
+        next(loader)
+        loader.checkpointed("five", keep=1, state=state)  # once more, later: nothing happens
+        assert len(loader) == STEPS
+        with pytest.raises(Refused) as refused:
+            loader.reader.checkpointed("too-early", token=_at(state, 4))
+        assert refused.value.code == "CHECKPOINT"
+        again = StepLoader(url, session="two", **options)
+        again.load_state_dict(state)
+        assert again.reader.next_step == 5
+        with pytest.raises(Superseded):
+            loader.checkpointed("six")
+        again.close()
+
+
+def _at(state: dict, step: int) -> bytes:
+    token = decode(bytes.fromhex(state["token"]))
+    return type(token)(token.stream_id, token.view_version, step).encode()
+
+
+def test_should_name_the_request_that_the_store_swallowed(serve, place, tmp_path):
+    """Case U19: no answer at all: the rank raises in time, and says what it waited for."""
+    url = str(tmp_path / "stream")
+    write_stream(url, dp=1, cp=1, first=0, steps=1, lengths="1000", seal=False)
+    [tgb] = (tmp_path / "stream" / "data").rglob("*.tgb")
+    tgb.unlink()
+    os.mkfifo(tgb)  # whoever opens it to read waits for ever
+    serve(url)
+    with attach(url, place, group="u19", session="s", rank=3) as reader:
+        late = _late(reader, lambda error: error.attempts is not None)
+    assert (late.stream, late.rank, late.step) == (url, 3, 0)
+    assert late.object == str(tgb.relative_to(url))
+    assert late.attempts >= 1
+    assert "no answer from the store" in str(late.status)
+
+
+def _late(
+    reader: batchweave.Reader, wanted: Callable[[DeadlineExceeded], bool]
+) -> DeadlineExceeded:
+    end = time.monotonic() + WAIT_S
+    while True:
+        with pytest.raises(DeadlineExceeded) as raised:
+            reader.next(deadline_s=2)
+        if wanted(raised.value) or time.monotonic() > end:
+            return raised.value
