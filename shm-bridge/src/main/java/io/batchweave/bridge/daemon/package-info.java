@@ -35,6 +35,21 @@
  * them out and brings it what happens. The shared bytes and who may write them when are in {@code
  * native-include/README.md}, attaching is the package page of {@code bridge.handshake}.
  *
+ * <p><b>Sessions.</b> The first Hello of a session makes a {@code Launch} propose it to the log, or
+ * find it there, in the background; Hellos wait for that ({@code Launches}). Its version is the
+ * view: in Welcome, in the control file, and what the session passes over ({@link
+ * io.batchweave.read.SessionView}). Nothing is registered that this node has no ring for. The
+ * session's reader also watches its group ({@code GroupWatch}), at least every five seconds: when a
+ * newer launch is in the log, the ring closes and its ranks are told SUPERSEDED. Nobody ends a
+ * session that stops in the middle: it protects what it may ask for until the next launch, or
+ * {@code batchweave session end}. {@code Errands} registers checkpoints and asks how the stream
+ * stands.
+ *
+ * <p><b>A step that failed</b>: what the store does not have is looked up in the log first: below
+ * the horizon it is RECLAIMED. With {@code --on-corrupt SKIP} a step whose bytes stay wrong is
+ * skipped in the log before the ranks are told, once, whatever node comes first; launches from that
+ * version on pass over it.
+ *
  * <p><b>A session gets one ring.</b> Ranks of the same (stream, group, session) share it. A newer
  * session of a group takes over the ring of the older one, whose ranks are refused from then on
  * (SUPERSEDED). Otherwise a ring without live ranks is taken; when there is none, NO_RING.

@@ -51,6 +51,17 @@
  * answer is what it quotes then. Every other refusal is final for this attachment, except {@code
  * CLOSING}: the rank looks for the next daemon until its deadline.
  *
+ * <p><b>Sessions.</b> A Hello names group and session. {@code nextStep} -1: the rank starts at its
+ * token, else where the session starts; all that say so must agree, else {@code START_DISAGREES}. A
+ * step says that the rank was in the session before, and {@code viewVersion}, as Welcome told it,
+ * proves it: such a session is never registered anew; when it is over, {@code SUPERSEDED}.
+ *
+ * <p><b>Other requests</b> use the same two streams, need no reader file, and are idempotent as
+ * well: {@code Checkpoint} (a model checkpoint is durable), answered by {@code Registered} once the
+ * log has it, and {@code Question}, answered by {@code Status} (the stream at its head). What the
+ * log has not decided within 800 ms is {@code NOT_YET}: say it again. Every request has its attempt
+ * at offset 0 of its block and its Welcome stream at 16.
+ *
  * <p><b>A client that dies anywhere in this must not hold up another.</b> Each rank has its own
  * exclusive publication, so an abandoned claim blocks only its own session; what it leaves in the
  * driver's command ring is unblocked after 700 ms; the driver forgets it after 750 ms.

@@ -21,6 +21,10 @@
  * k times the job's data-parallel size. Leases are released in any order and survive closed
  * generations, dead daemons and the client itself. The object of a lease is used again.
  *
+ * <p><b>Position.</b> {@link io.batchweave.bridge.rank.RankClient#token} is behind the last step
+ * taken: what a trainer stores, the same on all ranks. {@link
+ * io.batchweave.bridge.rank.RankClient#checkpointed} registers a checkpoint that holds it.
+ *
  * <table>
  * <caption>What asking for a step comes to</caption>
  * <tr><td>a lease</td><td>the step, its table checked</td></tr>
