@@ -3,6 +3,7 @@ package io.batchweave;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.zip.CRC32C;
 
 /** Immutable bytes with value equality, for small payloads inside records. */
 public final class Bytes {
@@ -46,6 +47,15 @@ public final class Bytes {
   /** A read-only view, without a copy. */
   public ByteBuffer asByteBuffer() {
     return ByteBuffer.wrap(value).asReadOnlyBuffer();
+  }
+
+  /**
+   * Adds all bytes to a checksum, where they lie.
+   *
+   * @param checksum updated
+   */
+  public void addTo(CRC32C checksum) {
+    checksum.update(value, 0, value.length);
   }
 
   @Override

@@ -41,6 +41,7 @@ public final class Bench {
     bars.add(new HeapPerFetch());
     bars.add(HandoffBenchmark.bar());
     bars.add(Crc32cBenchmark.bar());
+    bars.add(new Ingest());
     bars.add(new SmallBatches());
     bars.add(new FlatnessBar());
     bars.add(FoldBenchmark.bar());

@@ -9,7 +9,6 @@ import io.batchweave.format.SliceEntry;
 import io.batchweave.format.TgbLayout;
 import io.batchweave.store.Payload;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,8 +22,6 @@ import org.jspecify.annotations.Nullable;
  * Not thread-safe.
  */
 public final class TgbBuilder {
-  private static final int CHUNK_BYTES = 1 << 20;
-
   private final Grid grid;
   private final @Nullable Payload[] payloads;
   private final @Nullable SliceEntry[] entries;
@@ -226,14 +223,8 @@ public final class TgbBuilder {
 
   private static int crc32c(int dp, int cp, Payload bytes) {
     CRC32C crc = new CRC32C();
-    ByteBuffer chunk =
-        ByteBuffer.allocate((int) Math.min(CHUNK_BYTES, Math.max(1, bytes.lengthBytes())));
-    try (Payload.Reader reader = bytes.open()) {
-      boolean done = false;
-      while (!done) {
-        done = reader.read(chunk.clear());
-        crc.update(chunk.flip());
-      }
+    try {
+      bytes.addTo(crc);
     } catch (IOException e) {
       throw new BatchWeaveException(
           Kind.CONFIG,

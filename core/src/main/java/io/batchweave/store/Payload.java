@@ -7,6 +7,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * future has completed.
  */
 public sealed interface Payload {
+  /** What is read of a file at a time. */
+  int CHUNK_BYTES = 64 << 10;
+
   /** Number of bytes. */
   long lengthBytes();
 
@@ -24,6 +28,23 @@ public sealed interface Payload {
    * @throws IOException if the file cannot be opened
    */
   Reader open() throws IOException;
+
+  /**
+   * Adds all bytes to a checksum; those in memory are not copied for it.
+   *
+   * @param checksum updated
+   * @throws IOException if the file cannot be read
+   */
+  default void addTo(CRC32C checksum) throws IOException {
+    ByteBuffer chunk = ByteBuffer.allocate(Math.clamp(lengthBytes(), 1, CHUNK_BYTES));
+    try (Reader reader = open()) {
+      boolean done;
+      do {
+        done = reader.read(chunk.clear());
+        checksum.update(chunk.flip());
+      } while (!done);
+    }
+  }
 
   /** The same bytes, none of them held back: what a digest is taken of. */
   default Payload unheld() {
@@ -51,7 +72,7 @@ public sealed interface Payload {
    * @param bytes the bytes
    */
   static Payload of(Bytes bytes) {
-    return new Gather(List.of(bytes.asByteBuffer()));
+    return new Whole(bytes);
   }
 
   /**
@@ -83,13 +104,37 @@ public sealed interface Payload {
     return new Concat(parts);
   }
 
+  /** Bytes in one piece. */
+  final class Whole implements Payload {
+    private final Bytes bytes;
+
+    private Whole(Bytes bytes) {
+      this.bytes = bytes;
+    }
+
+    @Override
+    public long lengthBytes() {
+      return bytes.length();
+    }
+
+    @Override
+    public Reader open() {
+      return new GatherReader(List.of(bytes.asByteBuffer()));
+    }
+
+    @Override
+    public void addTo(CRC32C checksum) {
+      bytes.addTo(checksum);
+    }
+  }
+
   /** Gathered buffers. */
   final class Gather implements Payload {
     private final List<ByteBuffer> buffers;
     private final long lengthBytes;
 
     private Gather(List<ByteBuffer> buffers) {
-      this.buffers = buffers.stream().map(ByteBuffer::asReadOnlyBuffer).toList();
+      this.buffers = buffers.stream().map(ByteBuffer::duplicate).toList();
       this.lengthBytes = this.buffers.stream().mapToLong(ByteBuffer::remaining).sum();
     }
 
@@ -101,6 +146,11 @@ public sealed interface Payload {
     @Override
     public Reader open() {
       return new GatherReader(buffers);
+    }
+
+    @Override
+    public void addTo(CRC32C checksum) {
+      buffers.forEach(buffer -> checksum.update(buffer.duplicate()));
     }
   }
 
@@ -149,6 +199,13 @@ public sealed interface Payload {
     @Override
     public Reader open() {
       return new ConcatReader(parts);
+    }
+
+    @Override
+    public void addTo(CRC32C checksum) throws IOException {
+      for (Payload part : parts) {
+        part.addTo(checksum);
+      }
     }
   }
 

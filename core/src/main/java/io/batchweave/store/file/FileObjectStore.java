@@ -27,9 +27,11 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -72,6 +74,7 @@ public final class FileObjectStore implements ObjectStore {
 
   private final Path root;
   private final Durability durability;
+  private final Queue<ByteBuffer> chunks = new ConcurrentLinkedQueue<>();
   private final Executor executor;
   private final @Nullable ExecutorService ownExecutor;
   private final Set<Path> knownFolders = ConcurrentHashMap.newKeySet();
@@ -241,10 +244,10 @@ public final class FileObjectStore implements ObjectStore {
   private Path writeTemp(Payload body) throws IOException {
     Path temp = tempFolder().nextFile();
     boolean written = false;
+    ByteBuffer chunk = chunkFor(body.lengthBytes());
     try (FileChannel channel =
             FileChannel.open(temp, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
         PayloadSource reader = new PayloadSource(body)) {
-      ByteBuffer chunk = ByteBuffer.allocate(Math.clamp(body.lengthBytes(), 1, WRITE_CHUNK_BYTES));
       boolean done;
       do {
         chunk.clear();
@@ -263,10 +266,22 @@ public final class FileObjectStore implements ObjectStore {
       written = true;
       return temp;
     } finally {
+      if (chunk.isDirect()) {
+        chunks.add(chunk);
+      }
       if (!written) {
         Files.deleteIfExists(temp);
       }
     }
+  }
+
+  /** Direct, so that nothing is copied once more, and used again; as many as write at a time. */
+  private ByteBuffer chunkFor(long lengthBytes) {
+    if (lengthBytes < WRITE_CHUNK_BYTES) {
+      return ByteBuffer.allocate((int) Math.max(1, lengthBytes));
+    }
+    ByteBuffer used = chunks.poll();
+    return used != null ? used : ByteBuffer.allocateDirect(WRITE_CHUNK_BYTES);
   }
 
   /** The caller's bytes: if they cannot be read, that is not the file system's failure. */

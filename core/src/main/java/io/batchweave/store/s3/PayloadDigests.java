@@ -24,7 +24,7 @@ final class PayloadDigests {
 
   static String crc32cBase64(Payload payload) throws IOException {
     CRC32C crc = new CRC32C();
-    feed(payload, crc::update);
+    payload.unheld().addTo(crc);
     byte[] bigEndian = ByteBuffer.allocate(Integer.BYTES).putInt((int) crc.getValue()).array();
     return Base64.getEncoder().encodeToString(bigEndian);
   }

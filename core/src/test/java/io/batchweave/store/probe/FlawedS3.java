@@ -19,6 +19,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -61,6 +62,7 @@ public final class FlawedS3 implements AutoCloseable {
   private final Map<String, byte[]> before = new HashMap<>();
   private final Map<String, Integer> creates = new HashMap<>();
   private volatile String newest = "";
+  private volatile Function<HttpExchange, String> refusal = exchange -> "";
 
   /** Starts one. */
   public FlawedS3(Flaw... flaws) throws IOException {
@@ -69,6 +71,15 @@ public final class FlawedS3 implements AutoCloseable {
     server.setExecutor(threads);
     server.createContext("/", this::handle);
     server.start();
+  }
+
+  /**
+   * Refuses requests with 403 from now on.
+   *
+   * @param newRefusal answers the code of the error, empty for none
+   */
+  public void refuse(Function<HttpExchange, String> newRefusal) {
+    refusal = newRefusal;
   }
 
   /** The keys it holds. */
@@ -90,6 +101,11 @@ public final class FlawedS3 implements AutoCloseable {
   private void handle(HttpExchange exchange) throws IOException {
     try (exchange) {
       byte[] body = exchange.getRequestBody().readAllBytes();
+      String refused = refusal.apply(exchange);
+      if (!refused.isEmpty()) {
+        answer(exchange, 403, error(refused));
+        return;
+      }
       String path = exchange.getRequestURI().getPath();
       String query = String.valueOf(exchange.getRequestURI().getRawQuery());
       String key = path.replaceFirst("^/bucket/?", "");
