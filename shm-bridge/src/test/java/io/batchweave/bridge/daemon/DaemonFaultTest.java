@@ -80,6 +80,41 @@ class DaemonFaultTest extends DaemonFixture {
     }
   }
 
+  /** I4: of all reads 30 % answer 503: no step fails, and afterwards all is well. */
+  @Test
+  void shouldServeEveryStepWhileAThirdOfTheReadsIsThrottled() {
+    int steps = 40;
+    try (TestStream stream = new TestStream(url(), new Grid(1, 1), SLICE_BYTES);
+        Daemon daemon = Daemon.launch(faulty())) {
+      stream.add(steps);
+      faults.randomly(StoreOperation.GET_INTO, Fault.THROTTLED_503, 0.3);
+      faults.randomly(StoreOperation.GET, Fault.THROTTLED_503, 0.3);
+      try (RankClient rank = client(alone(), Hello.NO_STEP)) {
+        readOn(rank, stream, 0, steps);
+        int throttled = faults.injected(Fault.THROTTLED_503);
+        assertTrue(throttled > 0);
+        faults.heal();
+        stream.add(steps);
+        readOn(rank, stream, steps, steps);
+        assertEquals(throttled, faults.injected(Fault.THROTTLED_503));
+      }
+      assertEquals(0, metric(daemon, "batchweave_checksum_failures_total"));
+    }
+    assertEquals(List.of(), lines.stream().filter(line -> line.contains("step failed")).toList());
+  }
+
+  private static void readOn(RankClient rank, TestStream stream, long first, int count) {
+    for (long step = first; step < first + count; step++) {
+      StepLease lease = rank.next(SOON_NS);
+      assertEquals(step, lease == null ? -1 : lease.step());
+      if (lease != null) {
+        assertArrayEquals(
+            stream.slice(step, 0, 0), lease.slice(lease.find(0, 0)).toArray(ValueLayout.JAVA_BYTE));
+        lease.release();
+      }
+    }
+  }
+
   private Path dataObject(int index) throws IOException {
     try (Stream<Path> files = Files.walk(root.resolve("data"))) {
       List<Path> objects = files.filter(file -> file.toString().endsWith(".tgb")).sorted().toList();
