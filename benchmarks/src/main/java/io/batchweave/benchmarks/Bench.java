@@ -44,6 +44,7 @@ public final class Bench {
     bars.add(new Ingest());
     bars.add(new SmallBatches());
     bars.add(new FlatnessBar());
+    bars.add(new ReclaimBar());
     bars.add(FoldBenchmark.bar());
     bars.add(CodecBenchmark.bar());
     bars.add(SafetensorsBenchmark.bar());
