@@ -48,6 +48,14 @@ public final class Collector implements AutoCloseable {
     return new Collector(context);
   }
 
+  /** When the first of many runs begins. */
+  public enum First {
+    /** Now. */
+    AT_ONCE,
+    /** Some time within the first interval: where many start together. */
+    WITHIN_THE_INTERVAL
+  }
+
   /** What the agent tells of a run. */
   private static final class Standing {
     private Phase phase = Phase.COMMIT;
@@ -105,13 +113,20 @@ public final class Collector implements AutoCloseable {
    *
    * @param intervalNs from the end of a run to the next, give or take a quarter, so that many
    *     collectors do not run in step
+   * @param first when the first run begins
    * @param each takes what a run came to, on the caller's thread
    * @param trouble takes why a run was given up
    * @throws BatchWeaveException as {@link #run}, but for {@link Kind#RETRYABLE} and {@link
    *     Kind#UNKNOWN_OUTCOME}
    */
   public void runEvery(
-      long intervalNs, Consumer<CollectReport> each, Consumer<BatchWeaveException> trouble) {
+      long intervalNs,
+      First first,
+      Consumer<CollectReport> each,
+      Consumer<BatchWeaveException> trouble) {
+    if (first == First.WITHIN_THE_INTERVAL) {
+      rest(pauses.nextBelow(intervalNs));
+    }
     while (!closed) {
       try {
         each.accept(run());
@@ -124,9 +139,12 @@ public final class Collector implements AutoCloseable {
         }
         trouble.accept(e);
       }
-      long restNs = intervalNs * 3 / 4 + pauses.nextBelow(intervalNs / 2 + 1);
-      var _ = closing.await(() -> closed, closing.deadlineNs(restNs));
+      rest(intervalNs * 3 / 4 + pauses.nextBelow(intervalNs / 2 + 1));
     }
+  }
+
+  private void rest(long restNs) {
+    var _ = closing.await(() -> closed, closing.deadlineNs(restNs));
   }
 
   /** On the agent's thread. */

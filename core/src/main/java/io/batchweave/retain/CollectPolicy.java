@@ -4,6 +4,7 @@ package io.batchweave.retain;
  * How a collector works.
  *
  * @param effect whether anything is changed
+ * @param versions what becomes of old versions
  * @param deletesPerSecond most objects to delete per second
  * @param maxInFlight most requests at once
  * @param maxAttempts how often a request is sent before the run is given up
@@ -12,6 +13,7 @@ package io.batchweave.retain;
  */
 public record CollectPolicy(
     Effect effect,
+    Versions versions,
     long deletesPerSecond,
     int maxInFlight,
     int maxAttempts,
@@ -25,9 +27,17 @@ public record CollectPolicy(
     RECLAIM
   }
 
+  /** What becomes of versions that no snapshot kept needs. */
+  public enum Versions {
+    /** They stay. */
+    KEEP,
+    /** They are overwritten by empty objects. */
+    TRIM
+  }
+
   /** 3,000 objects a second, below what S3 takes for one prefix; 16 MiB to remember a million. */
   public static final CollectPolicy DEFAULT =
-      new CollectPolicy(Effect.RECLAIM, 3_000, 4, 10, 5_000, 1 << 20);
+      new CollectPolicy(Effect.RECLAIM, Versions.KEEP, 3_000, 4, 10, 5_000, 1 << 20);
 
   /** Checks the ranges. */
   public CollectPolicy {
@@ -53,11 +63,18 @@ public record CollectPolicy(
   /** The same with another effect. */
   public CollectPolicy with(Effect newEffect) {
     return new CollectPolicy(
-        newEffect, deletesPerSecond, maxInFlight, maxAttempts, surveyKeys, markedObjects);
+        newEffect, versions, deletesPerSecond, maxInFlight, maxAttempts, surveyKeys, markedObjects);
+  }
+
+  /** The same with another fate of old versions. */
+  public CollectPolicy with(Versions newVersions) {
+    return new CollectPolicy(
+        effect, newVersions, deletesPerSecond, maxInFlight, maxAttempts, surveyKeys, markedObjects);
   }
 
   /** The same at another rate. */
   public CollectPolicy withDeletesPerSecond(long newRate) {
-    return new CollectPolicy(effect, newRate, maxInFlight, maxAttempts, surveyKeys, markedObjects);
+    return new CollectPolicy(
+        effect, versions, newRate, maxInFlight, maxAttempts, surveyKeys, markedObjects);
   }
 }

@@ -13,6 +13,7 @@ package io.batchweave.retain;
  * @param unknown those among them whose producer the log does not know
  * @param segments segments deleted
  * @param announcements announcements deleted
+ * @param tombstones versions overwritten
  * @param failedKeys keys that the store did not delete: the next run does
  * @param requests that were sent
  */
@@ -27,6 +28,7 @@ public record CollectReport(
     Amount unknown,
     long segments,
     long announcements,
+    long tombstones,
     long failedKeys,
     long requests) {
   /** A number of objects and their length. */

@@ -20,6 +20,7 @@ import io.batchweave.log.Machine;
 import io.batchweave.log.State;
 import io.batchweave.log.Verdict;
 import io.batchweave.retain.CollectPolicy.Effect;
+import io.batchweave.retain.CollectPolicy.Versions;
 import io.batchweave.store.ListedObject;
 import io.batchweave.store.StoreResponse;
 import java.util.ArrayList;
@@ -56,6 +57,8 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
     SEGMENTS,
     /** Deletes announcements that nothing depends on any more. */
     ANNOUNCEMENTS,
+    /** Overwrites old versions, if asked for and if nobody needs them. */
+    TRIM,
     /** All is done. */
     DONE,
     /** Given up: see {@link CollectorMachine#failure}. */
@@ -78,6 +81,7 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
   private int nextGroup;
   private boolean incomplete;
   private long missingSegment = -1;
+  private @Nullable Trimmer trimmer;
   private @Nullable BatchWeaveException failure;
 
   /**
@@ -112,6 +116,7 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
     this.nextGroup = other.nextGroup;
     this.incomplete = other.incomplete;
     this.missingSegment = other.missingSegment;
+    this.trimmer = other.trimmer == null ? null : new Trimmer(other.trimmer);
     this.failure = other.failure;
   }
 
@@ -152,8 +157,13 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
   public CollectReport report() {
     State judged = state;
     return judged == null
-        ? tally.report(0, 0, 0, courier.requests())
-        : tally.report(judged.version(), horizon, judged.nextStep(), courier.requests());
+        ? tally.report(0, 0, 0, 0, courier.requests())
+        : tally.report(
+            judged.version(),
+            horizon,
+            judged.nextStep(),
+            trimmer == null ? 0 : trimmer.tombstones(),
+            courier.requests());
   }
 
   // ---- the machine
@@ -214,7 +224,8 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
               case MARK -> mark();
               case SWEEP -> sweep();
               case SEGMENTS -> next(Phase.ANNOUNCEMENTS, ObjectNames.ANNOUNCEMENTS);
-              case ANNOUNCEMENTS -> next(Phase.DONE, null);
+              case ANNOUNCEMENTS -> next(afterAll(), null);
+              case TRIM -> trim();
               case DONE, FAILED -> false;
             };
       }
@@ -399,7 +410,25 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
     return true;
   }
 
+  private Phase afterAll() {
+    return policy.versions() == Versions.TRIM ? Phase.TRIM : Phase.DONE;
+  }
+
+  private boolean trim() {
+    if (trimmer == null) {
+      trimmer = new Trimmer(policy, horizon);
+    }
+    if (!trimmer.advance(courier)) {
+      phase = Phase.DONE;
+    }
+    return false;
+  }
+
   private void take(Errand errand, StoreResponse response) {
+    if (trimmer != null) {
+      trimmer.take(errand, response);
+      return;
+    }
     switch (errand) {
       case Errand.ReadSegment read -> segmentRead(read.index(), response);
       case Errand.ListKeys list -> {
@@ -412,6 +441,9 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
           deleted(delete.objects(), deleted.failedKeys());
         }
       }
+      case Errand.ReadVersion none -> {}
+      case Errand.ReadSnapshot none -> {}
+      case Errand.WriteTombstone none -> {}
     }
   }
 
@@ -525,7 +557,8 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
             bits.fingerprint(),
             marks.fingerprint(),
             doomed,
-            horizon);
+            horizon,
+            trimmer == null ? 0 : trimmer.fingerprint());
     return Fingerprint.add(
         hash, Fingerprint.of(nextSegment, surveying, (long) nextGroup, incomplete, missingSegment));
   }

@@ -14,6 +14,9 @@ sealed interface Errand {
   /** More than a group ever holds. */
   int LIST_LIMIT = 1_000_000;
 
+  /** Handle of the upload of nothing. */
+  long NO_PAYLOAD = 0;
+
   /** The request that gets it. */
   StoreRequest request();
 
@@ -43,6 +46,30 @@ sealed interface Errand {
     @Override
     public StoreRequest request() {
       return new StoreRequest.Delete(objects.stream().map(ListedObject::key).toList());
+    }
+  }
+
+  /** A version, whatever is left of it. */
+  record ReadVersion(long version) implements Errand {
+    @Override
+    public StoreRequest request() {
+      return new StoreRequest.Get(ObjectNames.version(version), null, Limits.VERSION_BYTES);
+    }
+  }
+
+  /** A snapshot. */
+  record ReadSnapshot(long version) implements Errand {
+    @Override
+    public StoreRequest request() {
+      return new StoreRequest.Get(ObjectNames.snapshot(version), null, Limits.SNAPSHOT_BYTES);
+    }
+  }
+
+  /** Overwrites a version by an empty object, so that its number is never free. */
+  record WriteTombstone(long version) implements Errand {
+    @Override
+    public StoreRequest request() {
+      return new StoreRequest.Upload(ObjectNames.version(version), NO_PAYLOAD, 0);
     }
   }
 }

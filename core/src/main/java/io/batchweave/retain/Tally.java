@@ -48,7 +48,8 @@ final class Tally {
     }
   }
 
-  CollectReport report(long version, long horizon, long nextStep, long couriersRequests) {
+  CollectReport report(
+      long version, long horizon, long nextStep, long tombstones, long couriersRequests) {
     return new CollectReport(
         version,
         horizon,
@@ -60,6 +61,7 @@ final class Tally {
         unknown,
         segments,
         announcements,
+        tombstones,
         failedKeys,
         requests + couriersRequests);
   }

@@ -23,6 +23,7 @@
  *   SWEEP          LIST data objects and source states, judge each by S, DELETE
  *   SEGMENTS       DELETE the segments wholly below h, if no key of the sweep was left over
  *   ANNOUNCEMENTS  DELETE groups three or more before that of S
+ *   TRIM           if asked for: overwrite versions before the 16th newest snapshot by nothing
  * </pre>
  *
  * <p>An object is deleted if no version to come can name it, and S does not:
@@ -48,6 +49,12 @@
  * <p><b>Aborting</b>: what S needs and cannot be read (a version, the snapshots, a segment at or
  * above h) ends the run with CORRUPT and deletes nothing more. A segment that is missing is looked
  * for again under a new S first: another collector may be ahead.
+ *
+ * <p><b>Trimming</b>: before the first tombstone the 16 newest snapshots are read and compared: the
+ * oldest belongs to the log (its version carries its commit id and chains to its running hash),
+ * each newer one is the fold of it and the versions between, byte for byte; and the segments from h
+ * on that they build on exist. Then the versions before the oldest are overwritten, upwards, by
+ * empty objects: their numbers are never free again.
  *
  * <p><b>Cost</b>: a LIST per 1,000 objects, a DELETE per 1,000 that go, a GET per 256 retained
  * steps; one LIST finds all data objects where they are few, else one per group. Memory: at most

@@ -140,6 +140,32 @@ public final class ModelStore {
         Client client, long requestId, StoreRequest request, StoreResponse response);
   }
 
+  /** What is left of a machine whose process died. */
+  private static final class Gone implements Machine<Gone> {
+    @Override
+    public void onResponse(long requestId, StoreResponse response, long nowNs, Requests requests) {}
+
+    @Override
+    public void onTime(long nowNs, Requests requests) {}
+
+    @Override
+    public long wakeAtNs() {
+      return Long.MAX_VALUE;
+    }
+
+    @Override
+    public Gone copy() {
+      return this;
+    }
+
+    @Override
+    public long fingerprint() {
+      return 0;
+    }
+  }
+
+  private static final Machine<?> GONE = new Gone();
+
   private record Event(long atNs, long order, Runnable action) {}
 
   private final TreeMap<String, Bytes> objects = new TreeMap<>();
@@ -290,6 +316,7 @@ public final class ModelStore {
       case StoreRequest.ListPrefix list -> list(list, sentAtNs);
       case StoreRequest.Delete delete -> {
         delete.keys().forEach(objects::remove);
+        delete.keys().forEach(createdAtNs::remove);
         yield new StoreResponse.Deleted(List.of());
       }
       case StoreRequest.Upload upload -> {
@@ -347,11 +374,12 @@ public final class ModelStore {
 
   /** A machine on this store: a process with its own requests in flight and its own clock. */
   public final class Client implements Machine.Requests {
-    private final Machine<?> machine;
+    private Machine<?> machine;
     private final int index;
     private final Map<Long, Bytes> payloads = new HashMap<>();
     private final List<StoreRequest> sent = new ArrayList<>();
     private final List<Runnable> held = new ArrayList<>();
+    private int sentCount;
     private LongFunction<@Nullable Bytes> payloadSource = payloads::get;
     private String name = "";
     private @Nullable Wire wire;
@@ -401,6 +429,9 @@ public final class ModelStore {
     /** Dies: hears nothing more; what it sent may still take effect. */
     public void crash() {
       alive = false;
+      machine = GONE;
+      afterEvent = null;
+      payloadSource = handle -> null;
       reschedule();
     }
 
@@ -453,7 +484,7 @@ public final class ModelStore {
 
     /** How many requests it sent so far. */
     int sentCount() {
-      return sent.size();
+      return sentCount;
     }
 
     /** The most requests it had in flight at once. */
@@ -512,6 +543,7 @@ public final class ModelStore {
     public void send(long requestId, StoreRequest wanted) {
       StoreRequest request = wire == null ? wanted : wire.sending(this, requestId, wanted);
       counts.merge(request.getClass(), 1L, Long::sum);
+      sentCount++;
       if (remembers) {
         sent.add(request);
       }

@@ -15,6 +15,7 @@ import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +38,8 @@ final class RankMachine implements Machine<RankMachine> {
   private final int dp;
   private final long view;
   private final Listener listener;
+  private final int stride;
+  private final LongSupplier limit;
   private long next;
   private long nextFetchId;
   private long fetchId = -1;
@@ -52,6 +55,20 @@ final class RankMachine implements Machine<RankMachine> {
    * @param view version of its session, 0 for none
    */
   RankMachine(int dp, long firstStep, long view, Listener listener, Bits bits) {
+    this(dp, firstStep, view, listener, bits, 1, () -> Long.MAX_VALUE);
+  }
+
+  /** One that reads every so many steps, and none from a limit on. */
+  RankMachine(
+      int dp,
+      long firstStep,
+      long view,
+      Listener listener,
+      Bits bits,
+      int stride,
+      LongSupplier limit) {
+    this.stride = stride;
+    this.limit = limit;
     this.reader = new ReaderMachine(WINDOW_STEPS, FollowPolicy.DEFAULT, bits);
     this.dp = dp;
     this.view = view;
@@ -65,6 +82,8 @@ final class RankMachine implements Machine<RankMachine> {
     this.dp = other.dp;
     this.view = other.view;
     this.listener = other.listener;
+    this.stride = other.stride;
+    this.limit = other.limit;
     this.next = other.next;
     this.nextFetchId = other.nextFetchId;
     this.fetchId = other.fetchId;
@@ -132,7 +151,7 @@ final class RankMachine implements Machine<RankMachine> {
     listener.fetched(next, entry, body);
     fetching = null;
     retryAtNs = Long.MAX_VALUE;
-    want(next + 1);
+    want(next + stride);
   }
 
   private void advance(long nowNs, Requests requests) {
@@ -144,7 +163,7 @@ final class RankMachine implements Machine<RankMachine> {
       if (doubting && reader.log().headKnown()) {
         decide();
       }
-      if (fetching == null && !ended) {
+      if (fetching == null && !ended && next < limit.getAsLong()) {
         look();
       }
     } while (moved);
@@ -187,6 +206,16 @@ final class RankMachine implements Machine<RankMachine> {
       case StepResult.Loading loading -> {}
       case StepResult.Failed failed -> ended = true;
     }
+  }
+
+  /** Goes on elsewhere, whatever it was doing; given the time after it. */
+  void seek(long step) {
+    fetching = null;
+    fetchId = -1;
+    retryAtNs = Long.MAX_VALUE;
+    doubting = false;
+    ended = false;
+    want(step);
   }
 
   private void want(long step) {

@@ -69,6 +69,11 @@
  * io.batchweave.simulate.Latencies}; how long a batch takes to become visible and which requests it
  * needs. The figures are the same on every machine.
  *
+ * <h2>A month</h2>
+ *
+ * {@link io.batchweave.simulate.Month} is one long run: producers, jobs that checkpoint, die and go
+ * back, collectors always on. Its ledger remembers only what is above the horizon.
+ *
  * <h2>That it bites</h2>
  *
  * A bug is planted by a {@link io.batchweave.simulate.PlantedBug}, which stands between machines

@@ -23,6 +23,7 @@ import io.batchweave.log.LogWriter;
 import io.batchweave.log.State;
 import io.batchweave.log.Verdict;
 import io.batchweave.retain.CollectPolicy.Effect;
+import io.batchweave.retain.CollectPolicy.Versions;
 import io.batchweave.retain.CollectorMachine.Phase;
 import io.batchweave.simulate.ModelStore;
 import java.util.ArrayList;
@@ -43,7 +44,8 @@ class CollectorMachineTest {
   private static final CollectPolicy ONE_LIST = CollectPolicy.DEFAULT;
 
   /** Every group is listed on its own, and what is kept is gone over in four passes. */
-  private static final CollectPolicy GROUPS = new CollectPolicy(Effect.RECLAIM, 3_000, 4, 10, 1, 8);
+  private static final CollectPolicy GROUPS =
+      new CollectPolicy(Effect.RECLAIM, Versions.KEEP, 3_000, 4, 10, 1, 8);
 
   private final ModelStore store = new ModelStore(1);
   private final LogWriter log = new LogWriter(store.objects(), 1);
@@ -596,5 +598,73 @@ class CollectorMachineTest {
     collect(ONE_LIST.withDeletesPerSecond(100));
     long seconds = (store.nowNs() - before) / 1_000_000_000L;
     assertTrue(seconds >= 20, "2,400 objects at 100 per second took seconds=" + seconds);
+  }
+
+  private Set<Long> tombstones() {
+    Set<Long> versions = new TreeSet<>();
+    for (String key : keys("manifest/")) {
+      if (ManifestCodec.isTombstone(assertBytes(key))) {
+        versions.add(ObjectNames.parseVersion(key).orElseThrow());
+      }
+    }
+    return versions;
+  }
+
+  @Test
+  void shouldTrimTheVersionsThatNoKeptSnapshotNeeds() {
+    log.fill(700, 20);
+    CollectReport said = collect(ONE_LIST.with(Versions.TRIM).with(Effect.DRY_RUN));
+    assertEquals(Set.of(), tombstones());
+    CollectReport report = collect(ONE_LIST.with(Versions.TRIM));
+    long oldest =
+        ObjectNames.parseSnapshot(keys(ObjectNames.SNAPSHOTS).iterator().next()).orElseThrow();
+    assertEquals(16, keys(ObjectNames.SNAPSHOTS).size());
+    assertEquals(oldest - 1, report.tombstones());
+    assertEquals(said.tombstones(), report.tombstones());
+    Set<Long> expected = new TreeSet<>();
+    for (long version = 1; version < oldest; version++) {
+      expected.add(version);
+    }
+    assertEquals(expected, tombstones());
+    log.fill(760, 20);
+    CollectReport next = collect(ONE_LIST.with(Versions.TRIM));
+    assertEquals(oldest - 1 + 60, tombstones().size());
+    assertTrue(next.tombstones() >= 60 && next.tombstones() <= 70, next::toString);
+  }
+
+  @Test
+  void shouldTrimNothingBeforeThereAreSixteenSnapshots() {
+    log.fill(290, 20);
+    assertEquals(0, collect(ONE_LIST.with(Versions.TRIM)).tombstones());
+    assertEquals(Set.of(), tombstones());
+  }
+
+  /** D8: before the first tombstone all that will be relied on is checked. */
+  @ParameterizedTest
+  @ValueSource(ints = {0, 7, 14})
+  void shouldTrimNothingWhenASnapshotIsNotTheFold(int which) {
+    log.fill(700, 20);
+    flip(List.copyOf(keys(ObjectNames.SNAPSHOTS)).get(which));
+    BatchWeaveException failure = finish(ONE_LIST.with(Versions.TRIM)).failure();
+    assertNotNull(failure);
+    assertEquals(Kind.CORRUPT, failure.kind());
+    assertEquals(Set.of(), tombstones());
+  }
+
+  /** D8: a version between the kept snapshots is lost or damaged. */
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void shouldTrimNothingWhenAVersionInBetweenCannotBeRead(boolean gone) {
+    log.fill(700, 20);
+    String version = ObjectNames.version(500);
+    if (gone) {
+      store.objects().remove(version);
+    } else {
+      flip(version);
+    }
+    BatchWeaveException failure = finish(ONE_LIST.with(Versions.TRIM)).failure();
+    assertNotNull(failure);
+    assertEquals(Kind.CORRUPT, failure.kind());
+    assertEquals(Set.of(), tombstones());
   }
 }

@@ -15,9 +15,13 @@ import io.batchweave.format.SnapshotRecord;
 import io.batchweave.format.StreamCapabilities;
 import io.batchweave.format.StreamDescriptor;
 import io.batchweave.format.TgbEntry;
+import io.batchweave.log.SessionState;
+import io.batchweave.log.SkipState;
+import io.batchweave.log.State;
 import io.batchweave.read.Coordinate;
 import io.batchweave.read.StepResult;
 import java.io.PrintWriter;
+import java.util.StringJoiner;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -99,7 +103,9 @@ final class InspectCommand implements Callable<Integer> {
         };
     Grid grid = reader.descriptor().grid();
     if (slice == null) {
-      return describe(ready, reader.readFooter(ready).origin(), grid);
+      ObjectNode document = describe(ready, reader.readFooter(ready).origin(), grid);
+      describeSkips(document, reader.refresh(StreamArgument.TIMEOUT_NS), step);
+      return document;
     }
     if (slice < 0 || slice >= grid.sliceCount()) {
       throw new ParameterException(
@@ -117,7 +123,8 @@ final class InspectCommand implements Callable<Integer> {
 
   private static ObjectNode describe(StreamReader reader, String url) {
     StreamDescriptor descriptor = reader.descriptor();
-    SnapshotRecord state = reader.refresh(StreamArgument.TIMEOUT_NS).toRecord();
+    State head = reader.refresh(StreamArgument.TIMEOUT_NS);
+    SnapshotRecord state = head.toRecord();
     ObjectNode document = JsonDocument.create();
     document.put("stream", descriptor.streamId().toString());
     document.put("url", url);
@@ -139,7 +146,60 @@ final class InspectCommand implements Callable<Integer> {
           .put("lastVersion", producer.lastVersion())
           .put("retired", producer.life() == SnapshotRecord.Life.RETIRED);
     }
+    ArrayNode skips = document.putArray("skips");
+    for (SkipState skip : head.skips()) {
+      skips
+          .addObject()
+          .put("skip", skip.from() + ".." + skip.to())
+          .put("forLaunchesFromVersion", skip.version());
+    }
+    ArrayNode sessions = document.putArray("sessions");
+    for (String group : head.groups()) {
+      SessionState session = head.group(group).session();
+      if (session != null) {
+        sessions
+            .addObject()
+            .put("group", group)
+            .put("session", session.sessionId())
+            .put("view", session.view())
+            .put("startStep", session.startStep())
+            .put("passesOver", passedOver(head, session));
+      }
+    }
     return document;
+  }
+
+  /** The steps that a launch does not see. */
+  private static String passedOver(State head, SessionState session) {
+    StringJoiner ranges = new StringJoiner(",");
+    ranges.setEmptyValue("none");
+    for (SkipState skip : head.skips()) {
+      long from = Math.max(skip.from(), session.startStep());
+      if (skip.version() <= session.view() && from < skip.to()) {
+        ranges.add(from + ".." + skip.to());
+      }
+    }
+    return ranges.toString();
+  }
+
+  /** Who passes over a step, if anybody does. */
+  private static void describeSkips(ObjectNode document, State head, long step) {
+    for (SkipState skip : head.skips()) {
+      if (skip.from() <= step && step < skip.to()) {
+        document.put("skippedFrom", "version " + skip.version());
+        break;
+      }
+    }
+    StringJoiner sessions = new StringJoiner(",");
+    for (String group : head.groups()) {
+      SessionState session = head.group(group).session();
+      if (session != null && head.skipped(step, session.view())) {
+        sessions.add(group + "/" + session.sessionId());
+      }
+    }
+    if (sessions.length() > 0) {
+      document.put("passedBy", sessions.toString());
+    }
   }
 
   private static ObjectNode describe(StepResult.Ready ready, String origin, Grid grid) {

@@ -6,6 +6,7 @@ import io.batchweave.client.CollectorContext;
 import io.batchweave.demo.StopOnSignal;
 import io.batchweave.retain.CollectPolicy;
 import io.batchweave.retain.CollectPolicy.Effect;
+import io.batchweave.retain.CollectPolicy.Versions;
 import io.batchweave.retain.CollectReport;
 import io.batchweave.retain.CollectReport.Amount;
 import io.batchweave.retain.CollectorMachine.Phase;
@@ -43,6 +44,14 @@ final class ReclaimCommand implements Callable<Integer> {
   private boolean dryRun;
 
   @Option(
+      names = "--trim",
+      description = {
+        "Also overwrite the versions before the 16th newest snapshot by empty objects,",
+        "after checking that nobody needs them: what is left of them is their numbers."
+      })
+  private boolean trim;
+
+  @Option(
       names = "--every",
       paramLabel = "INTERVAL",
       converter = Interval.class,
@@ -71,6 +80,7 @@ final class ReclaimCommand implements Callable<Integer> {
                     .policy(
                         CollectPolicy.DEFAULT
                             .with(dryRun ? Effect.DRY_RUN : Effect.RECLAIM)
+                            .with(trim ? Versions.TRIM : Versions.KEEP)
                             .withDeletesPerSecond(rate)));
         StopOnSignal _ = new StopOnSignal(collector)) {
       Long pauseNs = everyNs;
@@ -79,6 +89,7 @@ final class ReclaimCommand implements Callable<Integer> {
       } else {
         collector.runEvery(
             pauseNs,
+            Collector.First.AT_ONCE,
             report -> print(opened, report),
             trouble -> err.println("batchweave: " + trouble.getMessage()));
       }
@@ -97,6 +108,7 @@ final class ReclaimCommand implements Callable<Integer> {
           case SWEEP -> "deleting data";
           case SEGMENTS -> "deleting segments";
           case ANNOUNCEMENTS -> "deleting announcements";
+          case TRIM -> "trimming the log";
           case DONE, FAILED -> "done";
         },
         report.data().objects() + report.sourceStates().objects(),
@@ -121,6 +133,7 @@ final class ReclaimCommand implements Callable<Integer> {
     document
         .put("segments", report.segments())
         .put("announcements", report.announcements())
+        .put("tombstones", report.tombstones())
         .put("failedKeys", report.failedKeys())
         .put("requests", report.requests());
     output.print(spec, document, line(report));
@@ -144,7 +157,7 @@ final class ReclaimCommand implements Callable<Integer> {
                 "%nnot deleted by the store: %d keys; run it again", report.failedKeys());
     return String.format(
             "horizon %d of %d steps (moved by %d) at version %d%n%s %d data objects of %s,"
-                + " %d source states of %s, %d segments, %d announcements; kept %d objects of %s;"
+                + " %d source states of %s, %d segments, %d announcements, %d versions trimmed; kept %d objects of %s;"
                 + " %d requests",
             report.horizon(),
             report.nextStep(),
@@ -157,6 +170,7 @@ final class ReclaimCommand implements Callable<Integer> {
             ByteSize.format(report.sourceStates().bytes()),
             report.segments(),
             report.announcements(),
+            report.tombstones(),
             report.kept().objects(),
             ByteSize.format(report.kept().bytes()),
             report.requests())

@@ -2,6 +2,7 @@ package io.batchweave.cli;
 
 import io.batchweave.bridge.daemon.DaemonContext;
 import io.batchweave.bridge.daemon.DaemonMain;
+import io.batchweave.bridge.daemon.StreamCollectors;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
@@ -116,6 +117,16 @@ final class ServeCommand implements Callable<Integer> {
       description = "Longest wait for announced local ranks (default ${DEFAULT-VALUE} s).")
   private int localReadersTimeoutSeconds;
 
+  @Option(
+      names = "--reclaim",
+      paramLabel = "EVERY",
+      converter = Interval.class,
+      description = {
+        "Also delete what no session and no checkpoint can ask for, with a pause such as 10m",
+        "between two runs. Harmless when several nodes do it."
+      })
+  private @Nullable Long reclaimEveryNs;
+
   @Override
   public Integer call() {
     PrintWriter out = spec.commandLine().getOut();
@@ -137,6 +148,13 @@ final class ServeCommand implements Callable<Integer> {
     if (directory != null) {
       context.directory(directory.toAbsolutePath());
     }
-    return DaemonMain.run(context);
+    Long everyNs = reclaimEveryNs;
+    if (everyNs == null) {
+      return DaemonMain.run(context);
+    }
+    try (StreamCollectors _ =
+        StreamCollectors.start(streams, System.getenv(), everyNs, out::println)) {
+      return DaemonMain.run(context);
+    }
   }
 }

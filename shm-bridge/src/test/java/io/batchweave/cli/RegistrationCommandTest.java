@@ -106,6 +106,19 @@ class RegistrationCommandTest {
   }
 
   @Test
+  void shouldShowWhoMadeAStepFromWhatAndWhoPassesOverIt() {
+    run(0, "skip", url, "1..3");
+    assertHas(run(0, "inspect", url, "1"), "a.txt", "ingest", "skippedFrom version");
+    try (ObjectStore store = Stores.openRetrying(url, Map.of());
+        Operator operator = Operator.open(new OperatorContext().store(store))) {
+      operator.openSession("pretrain", "run-7", 2, Takeover.REFUSE);
+    }
+    assertHas(run(0, "inspect", url), "1..3", "run-7", "2..3");
+    assertHas(run(0, "inspect", url, "2"), "passedBy   pretrain/run-7");
+    assertHas(run(0, "inspect", url, "2", "--json"), "\"passedBy\" : \"pretrain/run-7\"");
+  }
+
+  @Test
   void shouldExplainEachWithAnExampleAndTheSettingsOfStores() {
     for (String[] command :
         new String[][] {
