@@ -70,7 +70,7 @@ public final class BareGet implements AutoCloseable {
             .withClientBootstrap(bootstrap)
             .withPartSize(partSizeBytes)
             .withThroughputTargetGbps(THROUGHPUT_GBPS)
-            .withMemoryLimitInBytes(MEMORY_LIMIT_BYTES)
+            .withMemoryLimitInBytes(partSizes.memoryLimitBytes(partSizeBytes))
             .withSigningConfig(signing));
   }
 

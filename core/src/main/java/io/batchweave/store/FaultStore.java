@@ -391,13 +391,15 @@ public final class FaultStore implements ObjectStore {
   }
 
   @Override
-  public CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
+  public CompletableFuture<Long> getInto(
+      String key, ByteRange range, Path file, long position, WriteProgress progress) {
     return run(
         StoreOperation.GET_INTO,
         key,
-        () -> inner.getInto(key, range, file, position),
+        () -> inner.getInto(key, range, file, position, progress),
         fault -> {
           if (fault == Fault.FLIPPED_BIT) {
+            // Nobody hears of bytes that are not yet as they will be.
             return StoreFuture.follow(
                 inner.getInto(key, range, file, position),
                 length -> {

@@ -127,10 +127,11 @@ public final class MeteredStore implements ObjectStore {
   }
 
   @Override
-  public CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
+  public CompletableFuture<Long> getInto(
+      String key, ByteRange range, Path file, long position, WriteProgress progress) {
     return count(
         StoreOperation.GET_INTO,
-        inner.getInto(key, range, file, position),
+        inner.getInto(key, range, file, position, progress),
         length -> length,
         length -> 1);
   }

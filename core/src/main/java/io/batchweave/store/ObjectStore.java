@@ -71,8 +71,22 @@ public interface ObjectStore extends AutoCloseable {
    * @param range the bytes to read
    * @param file an existing file of at least {@code position + range.lengthBytes()} bytes
    * @param position where the first byte goes
+   * @param progress told while the bytes arrive
    */
-  CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position);
+  CompletableFuture<Long> getInto(
+      String key, ByteRange range, Path file, long position, WriteProgress progress);
+
+  /**
+   * The same, with nobody listening.
+   *
+   * @param key the key
+   * @param range the bytes to read
+   * @param file an existing file of at least {@code position + range.lengthBytes()} bytes
+   * @param position where the first byte goes
+   */
+  default CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
+    return getInto(key, range, file, position, WriteProgress.UNHEARD);
+  }
 
   /**
    * Asks for length and etag; {@link StoreFailure#NOT_FOUND} without the object.

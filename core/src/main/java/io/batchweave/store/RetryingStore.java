@@ -204,8 +204,10 @@ public final class RetryingStore implements ObjectStore {
   }
 
   @Override
-  public CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
-    return retry(StoreOperation.GET_INTO, key, () -> inner.getInto(key, range, file, position));
+  public CompletableFuture<Long> getInto(
+      String key, ByteRange range, Path file, long position, WriteProgress progress) {
+    return retry(
+        StoreOperation.GET_INTO, key, () -> inner.getInto(key, range, file, position, progress));
   }
 
   @Override

@@ -23,6 +23,7 @@ import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.PutOutcome;
 import io.batchweave.store.Stores;
+import io.batchweave.store.WriteProgress;
 import io.batchweave.store.s3.VersityGw;
 import io.batchweave.store.s3proxy.LocalS3;
 import io.batchweave.verify.Depth;
@@ -286,8 +287,9 @@ class CollectorStoreTest {
     }
 
     @Override
-    public CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
-      return inner.getInto(key, range, file, position);
+    public CompletableFuture<Long> getInto(
+        String key, ByteRange range, Path file, long position, WriteProgress progress) {
+      return inner.getInto(key, range, file, position, progress);
     }
 
     @Override

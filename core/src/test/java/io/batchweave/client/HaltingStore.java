@@ -7,6 +7,7 @@ import io.batchweave.store.ObjectInfo;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.PutOutcome;
+import io.batchweave.store.WriteProgress;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -82,8 +83,9 @@ final class HaltingStore implements ObjectStore {
   }
 
   @Override
-  public CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
-    return inner.getInto(key, range, file, position);
+  public CompletableFuture<Long> getInto(
+      String key, ByteRange range, Path file, long position, WriteProgress progress) {
+    return inner.getInto(key, range, file, position, progress);
   }
 
   @Override

@@ -15,6 +15,7 @@ import io.batchweave.Bytes;
 import io.batchweave.store.FaultStore.Fault;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -171,6 +172,41 @@ public abstract class ObjectStoreContract {
     byte[] after = Files.readAllBytes(file);
     assertTrue(Arrays.equals(large, 77, large.length, after, 100, 100 + large.length - 77));
     assertGuards(after, 100, large.length - 77);
+  }
+
+  @Test
+  void shouldSayHowFarAReadIntoAFileHasComeAndNeverTooMuch() throws IOException {
+    byte[] large = bytes(7, 20 * 1024 * 1024 + 123);
+    await(store.put("large", Payload.of(List.of(ByteBuffer.wrap(large)))));
+    Path file = target(large.length);
+    List<Long> told = new ArrayList<>();
+    List<Long> tooEarly = new ArrayList<>();
+    WriteProgress progress =
+        written -> {
+          told.add(written);
+          if (!liesThere(large, 5, file, 9, written)) {
+            tooEarly.add(written);
+          }
+        };
+    ByteRange range = new ByteRange(5, large.length - 20);
+    await(store.getInto("large", range, file, 9, progress));
+    assertEquals(List.of(), tooEarly);
+    assertEquals(told.stream().sorted().toList(), told);
+    assertTrue(told.isEmpty() || told.getLast() <= range.lengthBytes(), told.toString());
+  }
+
+  /** Looks at the last bytes of those that are said to be there. */
+  private static boolean liesThere(
+      byte[] object, int offset, Path file, long position, long written) {
+    int length = (int) Math.min(written, 1 << 20);
+    byte[] found = new byte[length];
+    try (FileChannel channel = FileChannel.open(file)) {
+      int read = channel.read(ByteBuffer.wrap(found), position + written - length);
+      int from = Math.toIntExact(offset + written - length);
+      return read == length && Arrays.equals(object, from, from + length, found, 0, length);
+    } catch (IOException e) {
+      return false;
+    }
   }
 
   @Test

@@ -13,6 +13,7 @@ import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreFuture;
 import io.batchweave.store.StoreOperation;
+import io.batchweave.store.WriteProgress;
 import java.io.IOException;
 import java.io.Serial;
 import java.nio.ByteBuffer;
@@ -434,7 +435,8 @@ public final class FileObjectStore implements ObjectStore {
   }
 
   @Override
-  public CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
+  public CompletableFuture<Long> getInto(
+      String key, ByteRange range, Path file, long position, WriteProgress progress) {
     Path source = path(key);
     return submit(
         StoreOperation.GET_INTO,
@@ -446,7 +448,8 @@ public final class FileObjectStore implements ObjectStore {
             if (range.offset() + range.lengthBytes() > from.size()) {
               throw pastTheEnd(StoreOperation.GET_INTO, key, range, from.size());
             }
-            copy(from, range, to, position, key, future);
+            to.position(position);
+            copy(from, range, to, key, progress, future);
             return range.lengthBytes();
           }
         });
@@ -486,12 +489,11 @@ public final class FileObjectStore implements ObjectStore {
       FileChannel from,
       ByteRange range,
       FileChannel to,
-      long position,
       String key,
+      WriteProgress progress,
       StoreFuture<Long> future)
       throws IOException {
     long done = 0;
-    to.position(position);
     while (done < range.lengthBytes()) {
       if (future.cancelRequested()) {
         throw new IOException("cancelled");
@@ -503,6 +505,7 @@ public final class FileObjectStore implements ObjectStore {
         throw shortened(StoreOperation.GET_INTO, key);
       }
       done += length;
+      progress.onWritten(done);
     }
   }
 

@@ -206,7 +206,7 @@ final class CrtResources implements AutoCloseable {
             .withPartSize(partSizeBytes)
             .withMultipartUploadThreshold(partSizeBytes)
             .withThroughputTargetGbps(settings.limits().throughputGbps())
-            .withMemoryLimitInBytes(settings.limits().memoryLimitBytes())
+            .withMemoryLimitInBytes(settings.partSizes().memoryLimitBytes(partSizeBytes))
             .withConnectTimeoutMs(settings.limits().connectTimeoutMs())
             .withHttpMonitoringOptions(monitoring())
             .withStandardRetryOptions(

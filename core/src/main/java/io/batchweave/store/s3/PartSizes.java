@@ -3,7 +3,7 @@ package io.batchweave.store.s3;
 /**
  * How large the parts are in which a range is asked for.
  *
- * <p>A range comes in five parts at most, up to the size where the client can no longer reuse its
+ * <p>A range comes in four parts at most, up to the size where the client no longer reuses its
  * buffers: larger ranges have larger parts. The client makes Java objects for every part, which
  * nobody can turn off; so what a fetch leaves to the collector does not depend on its size. Small
  * ranges keep small parts, which arrive side by side.
@@ -11,7 +11,7 @@ package io.batchweave.store.s3;
  * <p>Public so that benchmarks ask the bare client for the same parts.
  */
 public final class PartSizes {
-  private static final int MOST_PARTS = 5;
+  private static final int MOST_PARTS = 4;
   private static final long MIB = 1L << 20;
 
   /** The client keeps buffers in blocks of 16 parts, if a block fits into what it may take. */
@@ -24,7 +24,7 @@ public final class PartSizes {
   private static final long LARGEST_REUSED_BYTES = 64 * MIB;
 
   private final long smallestBytes;
-  private final long largestBytes;
+  private final long memoryLimitBytes;
 
   /**
    * Creates one.
@@ -33,9 +33,8 @@ public final class PartSizes {
    * @param memoryLimitBytes what the client may take for buffers
    */
   public PartSizes(long smallestBytes, long memoryLimitBytes) {
-    long reused = (memoryLimitBytes - RESERVED_BYTES) / PARTS_PER_BLOCK / MIB * MIB;
     this.smallestBytes = smallestBytes;
-    this.largestBytes = Math.max(smallestBytes, Math.min(reused, LARGEST_REUSED_BYTES));
+    this.memoryLimitBytes = memoryLimitBytes;
   }
 
   /**
@@ -45,9 +44,20 @@ public final class PartSizes {
    */
   public long of(long rangeBytes) {
     long part = smallestBytes;
-    while (part < largestBytes && part * MOST_PARTS < rangeBytes) {
-      part = Math.min(2 * part, largestBytes);
+    while (2 * part <= LARGEST_REUSED_BYTES && part * MOST_PARTS < rangeBytes) {
+      part *= 2;
     }
     return part;
+  }
+
+  /**
+   * What a client for parts of a size may take for buffers: as it was told, and at least a block.
+   *
+   * @param partBytes one of the sizes
+   */
+  public long memoryLimitBytes(long partBytes) {
+    return partBytes <= LARGEST_REUSED_BYTES
+        ? Math.max(memoryLimitBytes, PARTS_PER_BLOCK * partBytes + RESERVED_BYTES)
+        : memoryLimitBytes;
   }
 }

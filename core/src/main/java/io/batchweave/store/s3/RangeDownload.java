@@ -5,10 +5,9 @@ import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreFuture;
 import io.batchweave.store.StoreOperation;
+import io.batchweave.store.WriteProgress;
 import io.batchweave.store.s3.S3Failures.Phase;
-import java.net.URI;
 import java.nio.file.Path;
-import java.util.Locale;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 import software.amazon.awssdk.crt.http.HttpHeader;
@@ -20,6 +19,7 @@ import software.amazon.awssdk.crt.s3.S3MetaRequestOptions.MetaRequestType;
 import software.amazon.awssdk.crt.s3.S3MetaRequestOptions.ResponseFileOption;
 import software.amazon.awssdk.crt.s3.S3MetaRequestProgress;
 import software.amazon.awssdk.crt.s3.S3MetaRequestResponseHandler;
+import software.amazon.awssdk.crt.s3.S3RequestMetrics;
 
 /**
  * One range on its way into a file, written natively, part by part, in place. Always {@code
@@ -28,25 +28,37 @@ import software.amazon.awssdk.crt.s3.S3MetaRequestResponseHandler;
  * success: length and position are checked here.
  */
 final class RangeDownload implements S3MetaRequestResponseHandler {
+  /** More than a C library keeps in the buffer of a file. */
+  private static final long BUFFERED_BYTES = 64 << 10;
+
+  /** What is read, in what parts, and who hears of it. */
+  record Wanted(ByteRange range, long partSizeBytes, WriteProgress progress) {}
+
   final StoreFuture<Long> future;
   private final S3Settings settings;
   private final S3Failures failures;
   private final String key;
   private final ByteRange range;
+  private final long partSizeBytes;
+  private final WriteProgress progress;
   private final AtomicLong transferredBytes = new AtomicLong();
   private volatile String contentRange = "";
   private volatile int status;
+  private volatile boolean rangeIsRight;
+  private long writtenParts; // of the thread that delivers
 
   RangeDownload(
       S3Settings settings,
       S3Failures failures,
       String key,
-      ByteRange range,
+      Wanted wanted,
       StoreFuture<Long> future) {
     this.settings = settings;
     this.failures = failures;
     this.key = key;
-    this.range = range;
+    this.range = wanted.range();
+    this.partSizeBytes = wanted.partSizeBytes();
+    this.progress = wanted.progress();
     this.future = future;
   }
 
@@ -58,7 +70,7 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
     };
     return new S3MetaRequestOptions()
         .withMetaRequestType(MetaRequestType.GET_OBJECT)
-        .withEndpoint(URI.create(settings.endpoint().toString()))
+        .withEndpoint(settings.endpoint())
         .withHttpRequest(new HttpRequest("GET", settings.objectPath(key), headers, null))
         .withResponseFilePath(file)
         .withResponseFileOption(ResponseFileOption.WRITE_TO_POSITION)
@@ -77,7 +89,7 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
   public void onResponseHeaders(int statusCode, HttpHeader[] headers) {
     status = statusCode;
     for (HttpHeader header : headers) {
-      if (header.getName().toLowerCase(Locale.ROOT).equals("content-range")) {
+      if (header.getName().equalsIgnoreCase("content-range")) {
         contentRange = header.getValue();
       }
     }
@@ -86,12 +98,27 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
       if (wrong != null) {
         throw wrong;
       }
+      rangeIsRight = true;
     }
   }
 
+  /** Comes when a part was received, in any order, before it is written. */
   @Override
-  public void onProgress(S3MetaRequestProgress progress) {
-    transferredBytes.addAndGet(progress.getBytesTransferred());
+  public void onProgress(S3MetaRequestProgress part) {
+    transferredBytes.addAndGet(part.getBytesTransferred());
+  }
+
+  /**
+   * Comes when a part is over and done with: it was written, as were those before it, but for what
+   * is left in a buffer.
+   */
+  @Override
+  public void onTelemetry(S3RequestMetrics part) {
+    if (part.isApiCallSuccessful()) {
+      writtenParts++;
+      long written = Math.min(writtenParts * partSizeBytes, range.lengthBytes());
+      progress.onWritten(Math.max(0, written - BUFFERED_BYTES));
+    }
   }
 
   @Override
@@ -118,7 +145,7 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
       }
       return failures.ofCrt(operation, key, context.getErrorCode(), Phase.SENT);
     }
-    StoreException wrong = wrongRange();
+    StoreException wrong = rangeIsRight ? null : wrongRange();
     if (wrong == null && transferredBytes.get() != range.lengthBytes()) {
       return badAnswer();
     }
@@ -167,7 +194,7 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
     HttpHeader[] headers = context.getErrorHeaders();
     if (headers != null) {
       for (HttpHeader header : headers) {
-        if (header.getName().toLowerCase(Locale.ROOT).equals("x-amz-bucket-region")) {
+        if (header.getName().equalsIgnoreCase("x-amz-bucket-region")) {
           return header.getValue();
         }
       }

@@ -16,6 +16,7 @@ import io.batchweave.store.StoreOperation;
 import io.batchweave.store.StoreSettings;
 import io.batchweave.store.StoreTraits;
 import io.batchweave.store.StoreUrl;
+import io.batchweave.store.WriteProgress;
 import io.batchweave.store.s3.S3Failures.Phase;
 import io.batchweave.store.s3.S3Settings.Checksums;
 import java.io.IOException;
@@ -52,8 +53,7 @@ public final class S3ObjectStore implements ObjectStore {
 
   private S3ObjectStore(S3Settings settings) {
     this.settings = settings;
-    this.partSizes =
-        new PartSizes(settings.limits().partSizeBytes(), settings.limits().memoryLimitBytes());
+    this.partSizes = settings.partSizes();
     this.failures = new S3Failures(settings);
     this.resources = new CrtResources(settings);
     this.http = new SignedHttp(settings, failures, resources);
@@ -193,7 +193,8 @@ public final class S3ObjectStore implements ObjectStore {
   }
 
   @Override
-  public CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
+  public CompletableFuture<Long> getInto(
+      String key, ByteRange range, Path file, long position, WriteProgress progress) {
     Keys.requireKey(key);
     return guarded(
         StoreOperation.GET_INTO,
@@ -201,13 +202,11 @@ public final class S3ObjectStore implements ObjectStore {
         () -> {
           requireTarget(key, file, position, range.lengthBytes());
           StoreFuture<Long> future = new StoreFuture<>();
-          RangeDownload download = new RangeDownload(settings, failures, key, range, future);
-          startMetaRequest(
-              StoreOperation.GET_INTO,
-              key,
-              partSizes.of(range.lengthBytes()),
-              download.options(file, position),
-              future);
+          long partSizeBytes = partSizes.of(range.lengthBytes());
+          RangeDownload.Wanted wanted = new RangeDownload.Wanted(range, partSizeBytes, progress);
+          S3MetaRequestOptions options =
+              new RangeDownload(settings, failures, key, wanted, future).options(file, position);
+          startMetaRequest(StoreOperation.GET_INTO, key, partSizeBytes, options, future);
           return future;
         });
   }

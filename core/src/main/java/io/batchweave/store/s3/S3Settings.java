@@ -135,6 +135,10 @@ record S3Settings(
         (int) settings.number(StoreSetting.S3_REQUEST_TIMEOUT_MS, 1, 600_000));
   }
 
+  PartSizes partSizes() {
+    return new PartSizes(limits.partSizeBytes(), limits.memoryLimitBytes());
+  }
+
   boolean multipart() {
     return checksums != Checksums.OFF;
   }

@@ -11,8 +11,8 @@
  * {@code S3Client} for parts</td></tr>
  * <tr><td>get, head, list, delete</td><td>GET, HEAD, GET {@code ?list-type=2}, POST {@code
  * ?delete}</td><td>plain connection, bounded answer</td></tr>
- * <tr><td>getInto</td><td>ranged GETs, split into five parts at most (up to 280
- * MiB)</td><td>{@code S3Client}, straight into the
+ * <tr><td>getInto</td><td>ranged GETs, split into four parts at most, up
+ * to 256 MiB</td><td>{@code S3Client}, straight into the
  * file</td></tr>
  * </table>
  *

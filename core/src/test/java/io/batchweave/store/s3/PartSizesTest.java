@@ -22,18 +22,26 @@ final class PartSizesTest {
   private static final long MIB = 1L << 20;
 
   @ParameterizedTest
-  @CsvSource({"1, 8", "40, 8", "41, 16", "80, 16", "81, 32", "160, 32", "161, 56", "4096, 56"})
+  @CsvSource({"1, 8", "32, 8", "33, 16", "64, 16", "65, 32", "128, 32", "129, 64", "4096, 64"})
   void shouldAskForLargerRangesInLargerParts(long rangeMib, long partMib) {
     assertEquals(partMib * MIB, new PartSizes(8 * MIB, 1024 * MIB).of(rangeMib * MIB));
   }
 
   @Test
   void shouldGrowNoFurtherThanTheClientReusesItsBuffers() {
-    assertEquals(64 * MIB, new PartSizes(8 * MIB, 8192 * MIB).of(4096 * MIB));
+    assertEquals(40 * MIB, new PartSizes(5 * MIB, 1024 * MIB).of(4096 * MIB));
     assertEquals(100 * MIB, new PartSizes(100 * MIB, 8192 * MIB).of(4096 * MIB));
   }
 
-  /** A range of more than five small parts comes whole, and in five parts at most. */
+  @Test
+  void shouldGiveTheClientRoomForABlockOfParts() {
+    PartSizes sizes = new PartSizes(8 * MIB, 1024 * MIB);
+    assertEquals(1024 * MIB, sizes.memoryLimitBytes(8 * MIB));
+    assertEquals(1152 * MIB, sizes.memoryLimitBytes(64 * MIB));
+    assertEquals(8192 * MIB, new PartSizes(8 * MIB, 8192 * MIB).memoryLimitBytes(64 * MIB));
+  }
+
+  /** A range of more than four small parts comes whole, and in four parts at most. */
   @Test
   @Timeout(60)
   void shouldBringALargeRangeInFewParts(@TempDir Path directory) throws IOException {
@@ -49,7 +57,7 @@ final class PartSizesTest {
           Arrays.equals(object, 77, object.length - 23, arrived, 11, object.length - 89),
           "the bytes of the range");
       int parts = server.requests().size();
-      assertTrue(parts <= 5, "parts=" + parts);
+      assertTrue(parts <= 4, "parts=" + parts);
     }
   }
 

@@ -94,6 +94,9 @@ final class DaemonAgent implements Agent {
     int work;
     try {
       work = handshake.doWork();
+      if (work > 0) {
+        doorbell.expectTalk();
+      }
     } catch (BatchWeaveException dead) {
       parts.say("the daemon stops: " + dead.getMessage());
       throw new AgentTerminationException(dead);

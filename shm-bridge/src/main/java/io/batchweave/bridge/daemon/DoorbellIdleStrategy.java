@@ -9,12 +9,15 @@ import org.agrona.concurrent.IdleStrategy;
 
 /**
  * Sleeps on the doorbell, ever longer while nothing happens, up to 10 ms: a rank that releases a
- * step and a fetch that ends wake the agent, Aeron cannot and is looked at when the sleep ends.
- * Used by the agent's thread, except for {@link #wake}.
+ * step and a fetch that ends wake the agent, Aeron cannot and is looked at when the sleep ends. So
+ * the first sleeps are short where somebody talks through Aeron, and only there: each one that ends
+ * in vain takes processor time from the fetch that it waits for. Used by the agent's thread, except
+ * for {@link #wake}.
  */
 final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private static final int SPINS = 20;
-  private static final long MIN_SLEEP_NS = TimeUnit.MICROSECONDS.toNanos(50);
+  private static final long TALK_SLEEP_NS = TimeUnit.MICROSECONDS.toNanos(50);
+  private static final long MIN_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(2);
   private static final long MAX_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(10);
 
   private final Doorbell doorbell;
@@ -23,6 +26,7 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private boolean closed; // guarded by it too
   private int word;
   private int spins;
+  private boolean talking;
   private long sleepNs = MIN_SLEEP_NS;
 
   DoorbellIdleStrategy(NativeMemory memory, Path directory, int fileMode) {
@@ -45,12 +49,21 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
     word = doorbell.wordLoadAcquire();
   }
 
+  /** Says, within a duty cycle, that somebody talks who cannot ring. */
+  void expectTalk() {
+    talking = true;
+  }
+
   @Override
   public void idle(int workCount) {
-    if (workCount > 0) {
-      reset();
-    } else {
+    if (workCount == 0) {
       idle();
+      return;
+    }
+    reset();
+    if (talking) {
+      sleepNs = TALK_SLEEP_NS;
+      talking = false;
     }
   }
 

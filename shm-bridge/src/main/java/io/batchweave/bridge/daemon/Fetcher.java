@@ -1,10 +1,8 @@
 package io.batchweave.bridge.daemon;
 
-import io.batchweave.bridge.memory.MappedChecksum;
 import io.batchweave.bridge.ring.FailReason;
 import io.batchweave.bridge.ring.FetchMode;
 import io.batchweave.log.Bits;
-import io.batchweave.read.SlicePlan;
 import io.batchweave.store.ByteRange;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
@@ -15,9 +13,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 import org.agrona.concurrent.NanoClock;
@@ -27,15 +22,14 @@ import org.jspecify.annotations.Nullable;
  * Reads regions from their stores straight into the rings, at most so many requests at a time, in
  * the order in which they were asked for.
  *
- * <p>After each request the bytes are read back through the mapping and compared with the
- * manifest's checksums, on a checking thread. Wrong bytes and short answers are fetched again, a
+ * <p>While a request writes, the bytes are read back through the mapping and compared with the
+ * manifest's checksums, see {@link RangeCheck}. Wrong bytes and short answers are fetched again, a
  * bounded number of times; passing trouble is tried for ever, ever more slowly. Owned by the
  * agent's thread; only completions come from others, through a queue.
  */
 final class Fetcher implements AutoCloseable {
   private static final long MIN_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(50);
   private static final long MAX_PAUSE_NS = TimeUnit.SECONDS.toNanos(5);
-  private static final int CHECKING_THREADS = 2;
 
   /**
    * How it behaves.
@@ -57,14 +51,7 @@ final class Fetcher implements AutoCloseable {
   private final ArrayDeque<PartFetch> waiting = new ArrayDeque<>();
   private final List<PartFetch> paused = new ArrayList<>();
   private final Map<RegionFetch, List<PartFetch>> running = new HashMap<>();
-  private final ExecutorService checking =
-      Executors.newFixedThreadPool(
-          CHECKING_THREADS, Thread.ofPlatform().daemon().name("batchweave-check-", 0).factory());
-
-  /** One for each checking thread. */
-  private final ThreadLocal<MappedChecksum> checksums =
-      ThreadLocal.withInitial(MappedChecksum::new);
-
+  private final CheckingThreads checking = new CheckingThreads();
   private final Bits bits;
   private int inFlight;
 
@@ -168,20 +155,17 @@ final class Fetcher implements AutoCloseable {
     running.keySet().forEach(RegionFetch::cancel);
     running.values().forEach(parts -> parts.forEach(PartFetch::cancel));
     running.values().forEach(parts -> parts.forEach(PartFetch::join));
-    checking.shutdownNow();
-    try {
-      checking.awaitTermination(1, TimeUnit.MINUTES);
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
+    checking.close();
     running.clear();
   }
 
   /** One request of a region, sent as often as needed. */
-  private final class PartFetch {
+  private final class PartFetch implements RangeCheck.Listener {
     private final RegionFetch region;
     private final RegionPlan.Part part;
     private @Nullable CompletableFuture<Long> request;
+    private RangeCheck check;
+    private long heardBytes;
     private boolean verified;
     private int attempts;
     private int badAnswers;
@@ -191,6 +175,11 @@ final class Fetcher implements AutoCloseable {
     PartFetch(RegionFetch region, RegionPlan.Part part) {
       this.region = region;
       this.part = part;
+      this.check = newCheck();
+    }
+
+    private RangeCheck newCheck() {
+      return new RangeCheck(part, region.target(), checking, this);
     }
 
     /** Checks what is there already, where that is worth it, or sends the request. */
@@ -204,7 +193,7 @@ final class Fetcher implements AutoCloseable {
       }
       if (region.mode() == FetchMode.VERIFY_FIRST && !verified) {
         verified = true;
-        checking.execute(this::verify);
+        boolean _ = checking.execute(this::verify);
       } else {
         send();
       }
@@ -214,7 +203,7 @@ final class Fetcher implements AutoCloseable {
     private void verify() {
       Runnable result;
       try {
-        result = firstWrongSlice().isEmpty() ? this::onKept : this::onNotKept;
+        result = check.firstWrongSlice().isEmpty() ? this::onKept : this::onNotKept;
       } catch (RuntimeException | InternalError unreadable) {
         result = this::onNotKept;
       }
@@ -236,7 +225,10 @@ final class Fetcher implements AutoCloseable {
     }
 
     private void send() {
-      attempts++;
+      if (attempts++ > 0) {
+        check = newCheck();
+        heardBytes = 0;
+      }
       RegionFetch.Target target = region.target();
       CompletableFuture<Long> sent;
       try {
@@ -247,7 +239,8 @@ final class Fetcher implements AutoCloseable {
                     region.plan().key(),
                     part.range().bytes(),
                     target.file(),
-                    target.position() + part.offset());
+                    target.position() + part.offset(),
+                    this::onWritten);
       } catch (RuntimeException refused) {
         sent = CompletableFuture.failedFuture(refused);
       }
@@ -269,55 +262,35 @@ final class Fetcher implements AutoCloseable {
       }
     }
 
-    /** On a thread of the store. */
+    /** On a thread of the store, one at a time. */
+    private void onWritten(long writtenBytes) {
+      if (writtenBytes < heardBytes) {
+        check = newCheck(); // The store tries again.
+      }
+      heardBytes = writtenBytes;
+      check.onWritten(writtenBytes);
+    }
+
+    /** On a thread of the store, after all that it had to say before. */
     private void onAnswer(@Nullable Long written, @Nullable Throwable failed) {
+      long expected = part.range().bytes().lengthBytes();
       if (failed != null) {
         hand(() -> onFailed(failed));
-        return;
-      }
-      try {
-        checking.execute(() -> check(written == null ? 0 : written));
-      } catch (RejectedExecutionException closing) {
-        hand(() -> onFailed(closing));
+      } else if (written == null || written != expected) {
+        hand(() -> onBad("length=" + written + " expected=" + expected, true));
+      } else {
+        check.onAtRest();
       }
     }
 
-    /** On a checking thread. */
-    private void check(long written) {
-      Runnable result;
-      try {
-        ByteRange range = part.range().bytes();
-        String wrong =
-            written == range.lengthBytes()
-                ? firstWrongSlice()
-                : "length=" + written + " expected=" + range.lengthBytes();
-        result = wrong.isEmpty() ? this::onGood : () -> onBad(wrong, true);
-      } catch (RuntimeException | InternalError unreadable) {
-        // An InternalError is how a mapping says that its file was cut short.
-        result = () -> onFailed(unreadable);
-      }
-      hand(result);
+    @Override
+    public void onChecked(String wrong) {
+      hand(wrong.isEmpty() ? this::onGood : () -> onBad(wrong, true));
     }
 
-    private String firstWrongSlice() {
-      RegionFetch.Target target = region.target();
-      MappedChecksum checksum = checksums.get();
-      for (SlicePlan.PlannedSlice slice : part.range().slices()) {
-        long position = target.position() + part.offset() + slice.offsetInRange();
-        int found =
-            checksum.crc32c(target.mapping().segment(), position, slice.entry().lengthBytes());
-        if (found != slice.entry().crc32c()) {
-          return "slice dp="
-              + slice.dp()
-              + " cp="
-              + slice.cp()
-              + " crc32c="
-              + Integer.toHexString(found)
-              + " expected="
-              + Integer.toHexString(slice.entry().crc32c());
-        }
-      }
-      return "";
+    @Override
+    public void onUnreadable(Throwable thrown) {
+      hand(() -> onFailed(thrown));
     }
 
     private void rest() {

@@ -24,10 +24,12 @@ import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.StoreOperation;
 import io.batchweave.store.Stores;
+import io.batchweave.store.WriteProgress;
 import io.batchweave.store.s3proxy.LocalS3;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -35,6 +37,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -134,17 +137,21 @@ class FetcherTest {
         new SliceEntry(from, to - from, (int) crc.getValue(), 1, 1, to - from));
   }
 
-  private RegionFetch fetch(byte[] object, long position, Outcome outcome) {
+  private static RegionPlan plan(byte[] object) {
     int half = object.length / 2 / 64 * 64;
-    SlicePlan plan =
+    return RegionPlan.of(
+        7,
         new SlicePlan(
             KEY,
             List.of(
                 new SlicePlan.Range(
                     new ByteRange(0, object.length),
                     List.of(
-                        slice(0, object, 0, half, 0), slice(1, object, half, object.length, 0)))));
-    return region(store, RegionPlan.of(7, plan), position, outcome);
+                        slice(0, object, 0, half, 0), slice(1, object, half, object.length, 0))))));
+  }
+
+  private RegionFetch fetch(byte[] object, long position, Outcome outcome) {
+    return region(store, plan(object), position, outcome);
   }
 
   private RegionFetch region(ObjectStore from, RegionPlan plan, long position, Outcome outcome) {
@@ -348,6 +355,41 @@ class FetcherTest {
     assertDelivered(object, again);
     assertEquals(2, metrics.fetches.sum());
     assertEquals(0, metrics.checksumFailures.sum());
+  }
+
+  /** U28: what was right when it was first written does not count once it is written again. */
+  @Test
+  void shouldCheckAgainWhatTheStoreWritesAgain() {
+    byte[] object = random(3_000_000);
+    byte[] wrong = object.clone();
+    wrong[100] ^= 1;
+    upload(object);
+    Outcome outcome = new Outcome();
+    AtomicInteger requests = new AtomicInteger();
+    ObjectStore twice =
+        (ObjectStore)
+            Proxy.newProxyInstance(
+                ObjectStore.class.getClassLoader(),
+                new Class<?>[] {ObjectStore.class},
+                (proxy, method, arguments) ->
+                    method.getName().equals("getInto") && requests.getAndIncrement() == 0
+                        ? writeTwice(object, wrong, (WriteProgress) arguments[4])
+                        : method.invoke(store, arguments));
+    region(twice, plan(object), 0, outcome);
+    run(() -> metrics.checksumFailures.sum() == 1);
+    assertDelivered(object, outcome);
+    assertEquals(2, requests.get());
+  }
+
+  private CompletableFuture<Long> writeTwice(byte[] right, byte[] wrong, WriteProgress progress) {
+    int table = 3 * RegionPlan.TABLE_UNIT_BYTES;
+    MemorySegment place = mapping.segment().asSlice(table, right.length);
+    place.copyFrom(MemorySegment.ofArray(right));
+    progress.onWritten(right.length);
+    place.copyFrom(MemorySegment.ofArray(wrong));
+    progress.onWritten(right.length / 2);
+    progress.onWritten(right.length);
+    return CompletableFuture.completedFuture((long) right.length);
   }
 
   @Test
