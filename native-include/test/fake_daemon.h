@@ -20,7 +20,11 @@ static bw_status fake_exchange(bw_client *client, bw_hello *hello, bw_welcome *w
 #include <dirent.h>
 #include <sys/wait.h>
 
-enum { FAKE_SLOTS = 8, FAKE_PAGE = 4096, FAKE_REGION = 8 * 4096, FAKE_RING = FAKE_SLOTS * FAKE_REGION };
+#ifndef FAKE_REGION_BYTES
+#define FAKE_REGION_BYTES (8 * 4096)
+#endif
+
+enum { FAKE_SLOTS = 8, FAKE_PAGE = 4096, FAKE_REGION = FAKE_REGION_BYTES, FAKE_RING = FAKE_SLOTS * FAKE_REGION };
 
 typedef struct fake_daemon {
     char directory[256];

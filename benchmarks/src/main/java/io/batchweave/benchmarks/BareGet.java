@@ -87,6 +87,19 @@ public final class BareGet implements AutoCloseable {
    * @param position where the first byte goes
    */
   public void get(String objectPath, long lengthBytes, Path file, long position) {
+    begin(objectPath, lengthBytes, file, position).join();
+  }
+
+  /**
+   * Begins to read a whole object; the future ends when it has come to rest.
+   *
+   * @param objectPath path of the request
+   * @param lengthBytes of the object, which decides in what parts it is asked for
+   * @param file exists and is long enough
+   * @param position where the first byte goes
+   */
+  public CompletableFuture<Void> begin(
+      String objectPath, long lengthBytes, Path file, long position) {
     CompletableFuture<Integer> finished = new CompletableFuture<>();
     S3Client client = clients.computeIfAbsent(partSizes.of(lengthBytes), this::open);
     HttpHeader[] headers = {new HttpHeader("Host", endpoint.getRawAuthority())};
@@ -106,12 +119,13 @@ public final class BareGet implements AutoCloseable {
                     finished.complete(context.getErrorCode());
                   }
                 });
-    try (S3MetaRequest request = client.makeMetaRequest(options)) {
-      int error = finished.join();
+    S3MetaRequest request = client.makeMetaRequest(options);
+    return finished.thenAccept(error -> {
+      request.close();
       if (error != 0) {
-        throw new IllegalStateException("the bare GET failed: crtError=" + error + " " + request);
+        throw new IllegalStateException("the bare GET failed: crtError=" + error);
       }
-    }
+    });
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.batchweave.benchmarks;
 
+import io.batchweave.bridge.daemon.Copies;
 import io.batchweave.bridge.daemon.Crc32cBenchmark;
 import io.batchweave.bridge.daemon.HandoffBenchmark;
 import io.batchweave.bridge.daemon.HeapPerFetch;
@@ -39,7 +40,11 @@ public final class Bench {
     List<Bar> bars = new ArrayList<>();
     bars.add(new StoreToRing());
     bars.add(new HeapPerFetch());
+    bars.add(new Copies());
     bars.add(HandoffBenchmark.bar());
+    bars.add(new CHandoff());
+    bars.add(new PythonHandoff());
+    bars.add(new CleanRelease());
     bars.add(Crc32cBenchmark.bar());
     bars.add(new Ingest());
     bars.add(new SmallBatches());

@@ -187,21 +187,36 @@ final class FetchRig implements AutoCloseable {
 
   /** Fetches a region as the daemon does and waits for it. */
   void fetch(RegionPlan plan, long position) {
-    End end = new End();
+    fetchAll(plan, List.of(position));
+  }
+
+  /** Fetches a region to several places at once and waits for all. */
+  void fetchAll(RegionPlan plan, List<Long> positions) {
+    List<End> ends = new ArrayList<>();
     doorbell.reset();
-    fetcher.start(
-        new RegionFetch(
-            store,
-            plan,
-            new RegionFetch.Target(ring.path(), ring.mapping(), position),
-            FetchMode.FRESH,
-            end));
-    while (!end.ended) {
+    for (long position : positions) {
+      End end = new End();
+      ends.add(end);
+      fetcher.start(
+          new RegionFetch(
+              store,
+              plan,
+              new RegionFetch.Target(ring.path(), ring.mapping(), position),
+              FetchMode.FRESH,
+              end));
+    }
+    int done = 0;
+    while (done < ends.size()) {
       doorbell.beforeDutyCycle();
       doorbell.idle(fetcher.doWork());
+      while (done < ends.size() && ends.get(done).ended) {
+        done++;
+      }
     }
-    if (!end.wrong.isEmpty()) {
-      throw new IllegalStateException("the fetch failed: " + end.wrong);
+    for (End end : ends) {
+      if (!end.wrong.isEmpty()) {
+        throw new IllegalStateException("the fetch failed: " + end.wrong);
+      }
     }
   }
 

@@ -1,0 +1,139 @@
+"""What next() of a StepLoader costs a rank when the step is ready, against a DataLoader worker.
+
+Makes a stream of steps of ten tensors, serves it, and takes steps from it and the same tensors from
+one worker of torch's DataLoader, in turn: a few of each, one after the other, after a sleep in which
+they become ready and a moment in which the processor wakes up. Prints one JSON line for each size. Arguments: the launcher, MiB per step and rounds as "MIB:ROUNDS"...
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, Iterator
+
+import torch
+from safetensors.torch import save_file
+from torch.utils.data import DataLoader, IterableDataset
+
+from batchweave.torch import StepLoader
+
+TENSORS = 10
+MIB = 1 << 20
+WARMUP = 3
+AT_ONCE = 3
+RING_STEPS = 6
+SPIN_NS = 2_000_000
+
+
+def tensors(mib: int) -> dict[str, torch.Tensor]:
+    each = mib * MIB // TENSORS // 64 * 16
+    return {f"tensor{i}": torch.arange(each, dtype=torch.int32) + i for i in range(TENSORS)}
+
+
+class Same(IterableDataset):
+    """The same tensors, fresh each time, as a worker that prepares data has them."""
+
+    def __init__(self, mib: int, steps: int) -> None:
+        self.mib = mib
+        self.steps = steps
+
+    def __iter__(self) -> Iterator[dict[str, torch.Tensor]]:
+        made = tensors(self.mib)
+        for _ in range(self.steps):
+            yield {name: tensor.clone() for name, tensor in made.items()}
+
+
+def run(launcher: str, *arguments: object, text: str = "") -> None:
+    done = subprocess.run(
+        [launcher, *map(str, arguments)], input=text, capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{arguments}: exit {done.returncode}: {done.stderr}")
+
+
+def write_stream(launcher: str, root: pathlib.Path, mib: int, steps: int) -> None:
+    slice_file = root / "slice.safetensors"
+    save_file(tensors(mib), str(slice_file))
+    run(launcher, "init", root / "stream", "--dp", 1)
+    line = {"slices": [str(slice_file)], "state": 0, "origin": "bench"}
+    lines = "".join(json.dumps({**line, "state": i}) + "\n" for i in range(steps))
+    run(launcher, "produce", root / "stream", "--producer", "bench", text=lines)
+
+
+def timed(iterator: Iterator[dict[str, Any]]) -> tuple[float, dict[str, Any]]:
+    began = time.perf_counter_ns()
+    batch = next(iterator)
+    return (time.perf_counter_ns() - began) / 1e3, batch
+
+
+def look(batch: dict[str, Any]) -> None:
+    for tensor in batch.values():
+        tensor[::1024].sum()
+
+
+def ready(mib: int) -> None:
+    time.sleep(0.02 + AT_ONCE * 0.003 * mib)
+    until = time.perf_counter_ns() + SPIN_NS
+    while time.perf_counter_ns() < until:
+        pass
+
+
+def measure(stream: str, directory: str, mib: int, rounds: int) -> dict[str, list[float]]:
+    ours = iter(
+        StepLoader(stream, group="bench", session="bench", directory=directory, dp=0, dp_size=1)
+    )
+    steps = (rounds + WARMUP) * AT_ONCE
+    worker = iter(DataLoader(Same(mib, steps), batch_size=None, num_workers=1, prefetch_factor=4))
+    took: dict[str, list[float]] = {"next": [], "release": [], "worker": []}
+    for round_number in range(rounds + WARMUP):
+        ready(mib)
+        for _ in range(AT_ONCE):
+            taken, batch = timed(ours)
+            look(batch)
+            began = time.perf_counter_ns()
+            del batch
+            released = (time.perf_counter_ns() - began) / 1e3
+            if round_number >= WARMUP:
+                took["next"].append(taken)
+                took["release"].append(released)
+        ready(mib)
+        for _ in range(AT_ONCE):
+            worked, batch = timed(worker)
+            look(batch)
+            del batch
+            if round_number >= WARMUP:
+                took["worker"].append(worked)
+    return took
+
+
+def bench(launcher: str, mib: int, rounds: int) -> None:
+    with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory(dir="/dev/shm") as shm:
+        write_stream(launcher, pathlib.Path(root), mib, (rounds + WARMUP) * AT_ONCE)
+        stream = str(pathlib.Path(root) / "stream")
+        memory = RING_STEPS * (mib + 1)
+        directory = f"{shm}/daemon"
+        daemon = subprocess.Popen(
+            [launcher, "serve", stream, "--dir", directory, "--memory", f"{memory}MiB"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            deadline = time.monotonic() + 60
+            while not (pathlib.Path(directory) / "daemon.json").exists():
+                if time.monotonic() > deadline or daemon.poll() is not None:
+                    raise SystemExit("the daemon did not start")
+                time.sleep(0.05)
+            took = measure(stream, directory, mib, rounds)
+        finally:
+            daemon.terminate()
+            daemon.wait(60)
+    print(json.dumps({"mib": mib, **took}), flush=True)
+
+
+if __name__ == "__main__":
+    for size in sys.argv[2:]:
+        bench(sys.argv[1], int(size.split(":")[0]), int(size.split(":")[1]))
