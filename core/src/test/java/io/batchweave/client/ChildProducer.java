@@ -19,7 +19,7 @@ import java.util.function.Predicate;
 
 /** A producer in a JVM of its own, and what it has printed so far. Killed when closed. */
 final class ChildProducer implements AutoCloseable {
-  private static final long DEADLINE_NS = TimeUnit.SECONDS.toNanos(120);
+  private static final long DEADLINE_NS = TimeUnit.SECONDS.toNanos(280);
 
   private final Process process;
   private final Thread reader;

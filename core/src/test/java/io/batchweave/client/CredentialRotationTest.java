@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** I3: credentials of a real process that change under it. */
-@Timeout(300)
+@Timeout(600)
 class CredentialRotationTest {
   @TempDir Path root;
 

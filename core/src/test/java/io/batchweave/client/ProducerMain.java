@@ -38,7 +38,7 @@ final class ProducerMain {
     faults.randomly(StoreOperation.PUT_IF_ABSENT, Fault.LANDED_BUT_EXISTS, faulty);
     faults.randomly(StoreOperation.PUT, Fault.ANSWER_LOST, faulty);
     faults.randomly(StoreOperation.GET, Fault.THROTTLED_503, faulty);
-    long stallNs = TimeUnit.SECONDS.toNanos(Long.getLong("producer.stallSeconds", 60));
+    long stallNs = TimeUnit.SECONDS.toNanos(Long.getLong("producer.stallSeconds", 250));
     int code = 0;
     try (RetryingStore store = new RetryingStore(faults, seed);
         Producer producer =
@@ -47,6 +47,7 @@ final class ProducerMain {
                     .store(store)
                     .producerId(producerId)
                     .maxPendingBatches(Integer.getInteger("producer.pending", 24))
+                    .openTimeoutNs(TimeUnit.SECONDS.toNanos(250))
                     .stallTimeoutNs(stallNs)
                     .closeTimeoutNs(stallNs)
                     .commitListener(

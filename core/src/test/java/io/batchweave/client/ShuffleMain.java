@@ -5,6 +5,7 @@ import io.batchweave.format.Grid;
 import io.batchweave.produce.TgbBuilder;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Stores;
+import java.util.concurrent.TimeUnit;
 
 /**
  * A producer process over the {@link ShuffledSource}: goes on from the recovered state to the end
@@ -23,6 +24,8 @@ final class ShuffleMain {
                     .store(store)
                     .producerId("shuffle")
                     .maxPendingBatches(3)
+                    .openTimeoutNs(TimeUnit.SECONDS.toNanos(250))
+                    .closeTimeoutNs(TimeUnit.SECONDS.toNanos(250))
                     .commitListener(
                         (seq, step) -> System.out.println("acked " + seq + " " + step)))) {
       ShuffledSource source = new ShuffledSource(producer.sourceState());

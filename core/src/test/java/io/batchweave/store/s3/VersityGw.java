@@ -16,7 +16,7 @@ public final class VersityGw implements AutoCloseable {
   /** Names the binary, where it is not in the user's cache. */
   public static final String VARIABLE = "BATCHWEAVE_VERSITYGW";
 
-  private static final long START_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(30);
+  private static final long START_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(120);
 
   private final Path directory;
   private final int port;
