@@ -100,6 +100,7 @@ public final class Daemon implements AutoCloseable {
           if (!takeTrouble(source, source.describe())) {
             return;
           }
+          parts.wake();
           if (!source.isSettled() && !closed.get()) {
             var _ =
                 parts

@@ -77,7 +77,8 @@ final class DaemonParts implements AutoCloseable {
         followers,
         context.nanoClock(),
         background,
-        windowSteps);
+        windowSteps,
+        wake);
   }
 
   /** Changes the log of a stream; its methods block. Closed by the caller. */

@@ -111,7 +111,7 @@ final class RingAgent implements AutoCloseable {
     this.machine =
         found == null
             ? new RingMachine(settings, 0)
-            : RingMachine.takeOver(settings, found.found());
+            : RingMachine.takeOver(settings, found.found(), now());
     this.fetches = new RingFetches(parts, data, machine, this::execute);
     // A bound at or above the ring is no bound: what does not fit is the machine's to say.
     this.prefetchBytes =

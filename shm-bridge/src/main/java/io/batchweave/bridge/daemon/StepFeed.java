@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What a session's steps are: a reader of its stream, opened in the background, asked without
- * waiting. Used by the agent's thread; opening and closing run on another.
+ * waiting; whatever becomes known wakes the agent. Used by the agent's thread; opening and closing
+ * run on another.
  */
 final class StepFeed {
   private static final long REOPEN_NS = TimeUnit.SECONDS.toNanos(1);
@@ -31,6 +32,7 @@ final class StepFeed {
   private final NanoClock clock;
   private final ScheduledExecutorService opener;
   private final int windowSteps;
+  private final Runnable wake;
   private volatile @Nullable StreamReader reader;
   private volatile String trouble;
   private volatile @Nullable BatchWeaveException failure;
@@ -43,13 +45,15 @@ final class StepFeed {
       MachineAgent agent,
       NanoClock clock,
       ScheduledExecutorService opener,
-      int windowSteps) {
+      int windowSteps,
+      Runnable wake) {
     this.source = source;
     this.group = group;
     this.agent = agent;
     this.clock = clock;
     this.opener = opener;
     this.windowSteps = windowSteps;
+    this.wake = wake;
     this.trouble = "the stream is being opened: url=" + source.url();
     this.nextLookNs = clock.nanoTime() + LOOK_NS;
     opener.execute(this::open);
@@ -70,6 +74,8 @@ final class StepFeed {
                   .windowSteps(windowSteps));
       reader = opened;
       trouble = "";
+      opened.onChange(wake);
+      wake.run();
       if (closed) {
         opened.close();
       }

@@ -45,6 +45,9 @@ public final class RingMachine {
 
   private static final long NEVER = Long.MAX_VALUE;
 
+  /** A live rank that is not attached repeats its Hello more often than this. */
+  private static final long HELLO_NS = 2_000_000_000L;
+
   private final RingSettings settings;
   private final List<RingCommand> commands = new ArrayList<>();
   private final RingMembers members;
@@ -62,6 +65,10 @@ public final class RingMachine {
   private long startAtNs = NEVER;
 
   private boolean startDue;
+
+  /** Whether a rank may still say a step that is lower than those known. */
+  private boolean awaitsHello;
+
   private boolean endAfterClose;
 
   /** What came while CLOSED was being stored, and what made it so. */
@@ -69,7 +76,7 @@ public final class RingMachine {
 
   private final List<Id128> deferredGone = new ArrayList<>();
 
-  /** Reader files not attached when the ring was taken over, and whom each replaces. */
+  /** Reader files not attached when the ring was taken over, and whom each replaces, if any. */
   private final Map<Id128, Id128> unsettled = new TreeMap<>();
 
   /**
@@ -88,7 +95,7 @@ public final class RingMachine {
     this.steps = new RingSteps(settings, newest, commands);
   }
 
-  private RingMachine(RingSettings settings, RingTakeover taken) {
+  private RingMachine(RingSettings settings, RingTakeover taken, long nowNs) {
     this.settings = settings;
     this.members = taken.members;
     this.newest = taken.newest;
@@ -98,21 +105,28 @@ public final class RingMachine {
     if (!members.isEmpty()) {
       session = newest.session;
       phase = Phase.FORMING;
-      startDue = true;
+      if (unsettled.containsValue(Id128.NONE)) {
+        awaitsHello = true;
+        startAtNs = nowNs + Math.min(HELLO_NS, settings.startTimeoutNs());
+      } else {
+        startDue = true;
+      }
     }
   }
 
   /**
    * Goes on where the daemon before left the ring: its ranks are expected, what they hold stays
    * where it is, and steps from the lowest one that somebody still wants keep their places. The
-   * next generation opens at once; ranks come back to it by their Hellos.
+   * next generation opens at once, unless a reader file says nothing yet: its rank was attaching
+   * for the first time and is given a moment to say its step. Ranks come back by their Hellos.
    *
    * @param settings what does not change
    * @param found the files of that daemon, at least one generation, each CLOSED, followed by a full
    *     fence, before any reader was looked at
+   * @param nowNs the time
    */
-  public static RingMachine takeOver(RingSettings settings, FoundRing found) {
-    RingMachine machine = new RingMachine(settings, new RingTakeover(settings, found));
+  public static RingMachine takeOver(RingSettings settings, FoundRing found, long nowNs) {
+    RingMachine machine = new RingMachine(settings, new RingTakeover(settings, found), nowNs);
     machine.dropControls();
     machine.freeTail();
     machine.openIfReady();
@@ -130,6 +144,7 @@ public final class RingMachine {
     session = other.session;
     startAtNs = other.startAtNs;
     startDue = other.startDue;
+    awaitsHello = other.awaitsHello;
     endAfterClose = other.endAfterClose;
     deferredHellos.addAll(other.deferredHellos);
     deferredGone.addAll(other.deferredGone);
@@ -149,7 +164,7 @@ public final class RingMachine {
     steps.hash(hash);
     olderControls.forEach(hash::add);
     hash.add(phase.name().hashCode()).add(Objects.hashCode(session)).add(startAtNs);
-    hash.add(startDue ? 1 : 0).add(endAfterClose ? 1 : 0);
+    hash.add(startDue ? 1 : 0).add(endAfterClose ? 1 : 0).add(awaitsHello ? 1 : 0);
     hash.add(deferredHellos.hashCode()).add(deferredGone.hashCode());
     hash.add(unsettled.hashCode());
     return hash.add(commands.hashCode()).value();
@@ -637,7 +652,7 @@ public final class RingMachine {
   private boolean allThere() {
     return !members.isEmpty()
         && (startDue
-            || newest.hasServed(session)
+            || (newest.hasServed(session) && !awaitsHello)
             || members.size() >= members.list().getFirst().localReaders);
   }
 
@@ -659,6 +674,7 @@ public final class RingMachine {
     phase = Phase.OPEN;
     startAtNs = NEVER;
     startDue = false;
+    awaitsHello = false;
     commands.add(
         new RingCommand.Create(
             newest.number, forSession, first, union, members.list().getFirst().localReaders));

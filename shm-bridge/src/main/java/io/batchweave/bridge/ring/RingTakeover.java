@@ -56,7 +56,7 @@ final class RingTakeover {
 
   final RingMembers members = new RingMembers();
 
-  /** Reader files that are not attached yet, and whom each replaces. */
+  /** Reader files that are not attached yet, and whom each replaces, if any. */
   final Map<Id128, Id128> unsettled = new HashMap<>();
 
   final RingGeneration newest;
@@ -78,7 +78,7 @@ final class RingTakeover {
       }
     }
     for (Reader reader : found.readers()) {
-      if (reader.generation() == 0 && !reader.previous().equals(Id128.NONE)) {
+      if (reader.generation() == 0) {
         unsettled.put(reader.id(), reader.previous());
       }
     }

@@ -3,7 +3,6 @@ package io.batchweave.bridge.ring;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.batchweave.bridge.ring.RingWorld.Rank;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -39,7 +38,7 @@ class RingMachineRandomTest {
   }
 
   static RingWorld run(long seed) {
-    RingWorld world = new RingWorld(shape(seed), seed);
+    RingWorld world = new RingWorld(shape(seed), Choices.random(seed));
     int chaos = 200 + (int) world.below(600);
     for (int i = 0; i < chaos; i++) {
       world.nowNs += world.below(60);
@@ -50,7 +49,7 @@ class RingMachineRandomTest {
     }
     world.dieAfter(Long.MAX_VALUE);
     // From here on nobody dies any more, and everybody gets to the end.
-    for (Rank rank : world.ranks) {
+    for (ModelRank rank : world.ranks) {
       if (!rank.alive && !rank.finished) {
         world.restart(rank, rank.nextStep);
       }
@@ -86,7 +85,7 @@ class RingMachineRandomTest {
   }
 
   private static void act(RingWorld world, boolean chaos) {
-    Rank rank = world.ranks.get((int) world.below(world.ranks.size()));
+    ModelRank rank = world.ranks.get((int) world.below(world.ranks.size()));
     switch ((int) world.below(chaos ? 37 : 30)) {
       case 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 -> world.step(rank);
       case 13, 14, 15, 16 -> world.offer();
@@ -140,10 +139,10 @@ class RingMachineRandomTest {
     world.sessions++;
     int old = world.ranks.size();
     for (int i = 0; i < world.shape.ranks(); i++) {
-      Rank rank = new Rank(i, world.newestSession());
+      ModelRank rank = new ModelRank(world.ranks.size(), i, world.newestSession());
       world.ranks.add(rank);
     }
-    for (Rank rank : world.ranks.subList(0, old)) {
+    for (ModelRank rank : world.ranks.subList(0, old)) {
       if (world.below(2) == 0) {
         world.kill(rank);
         rank.finished = true;

@@ -3,10 +3,9 @@ package io.batchweave.bridge.ring;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.batchweave.log.Bits;
+import io.batchweave.bridge.ring.Choices.Whim;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -27,120 +26,31 @@ final class RingWorld {
   /** How this world is. */
   record Shape(int ranks, int hold, int pages, int maxRegionPages, long endStep, int slots) {}
 
-  /** A control file. */
-  static final class Control {
-    final RingCommand.Create create;
-    int state = ControlDescriptor.STATE_NEW;
-    CloseReason reason = CloseReason.SHUTDOWN;
-    boolean dropped;
-    final Map<Long, StepRegion> regions = new HashMap<>();
-    final Map<Long, Integer> kinds = new HashMap<>();
-    final Map<Integer, Long> slots = new HashMap<>();
-
-    Control(RingCommand.Create create) {
-      this.create = create;
-    }
-
-    void close(CloseReason why) {
-      if (state == ControlDescriptor.STATE_OPEN) {
-        state = ControlDescriptor.STATE_CLOSED;
-        reason = why;
-      }
-    }
-
-    FoundRing.Generation found(int descriptorCount) {
-      List<FoundRing.Slot> found = new ArrayList<>();
-      long latest = slots.values().stream().mapToLong(n -> n).max().orElse(-1);
-      for (long n = latest; n >= 0; n--) {
-        if (!Objects.equals(slots.get((int) (n % descriptorCount)), n)) {
-          break;
-        }
-        found.add(new FoundRing.Slot(n, there(regions.get(n))));
-      }
-      return new FoundRing.Generation(
-          create.generation(),
-          create.session(),
-          create.coordinates(),
-          create.localReaders(),
-          create.firstStep(),
-          found.reversed());
-    }
-  }
-
-  /** A reader file; what the daemon sees of it is {@link ReaderView}. */
-  static final class File implements ReaderView {
-    final Id128 id;
-    final Rank rank;
-    boolean locked = true;
-    long expected;
-    long attachedTo;
-    long firstN;
-    long taken;
-    final Id128 previous;
-    final Set<Long> acked = new HashSet<>();
-    final Map<Long, StepRegion> held = new TreeMap<>();
-
-    File(Id128 id, Rank rank) {
-      this.id = id;
-      this.rank = rank;
-      this.previous = rank.previous;
-    }
-
-    @Override
-    public boolean isAttached() {
-      return attachedTo != 0 && attachedTo == expected;
-    }
-
-    @Override
-    public long taken() {
-      return isAttached() ? taken : 0;
-    }
-
-    @Override
-    public boolean isAcked(long n) {
-      return isAttached() && acked.contains(n);
-    }
-  }
-
-  /** A rank: one process after another at one coordinate. */
-  static final class Rank {
-    final int index;
-    SessionKey session;
-    boolean alive = true;
-    boolean finished;
-    long nextStep;
-    @Nullable File file;
-    final List<File> former = new ArrayList<>();
-    boolean said;
-    RingCommand.@Nullable Welcome welcome;
-    boolean attached;
-    boolean taking;
-    Id128 previous = Id128.NONE;
-    int refusals;
-
-    Rank(int index, SessionKey session) {
-      this.index = index;
-      this.session = session;
-    }
-  }
-
   /** A fetch that may still write. */
-  record Fetching(RingCommand.Fetch fetch, int tag, AtomicBoolean cancelled) {}
+  record Fetching(RingCommand.Fetch fetch, int tag, AtomicBoolean cancelled) {
+    Fetching copy() {
+      return new Fetching(fetch, tag, new AtomicBoolean(cancelled.get()));
+    }
+  }
 
   final Shape shape;
-  final Bits bits;
+  Choices choices;
   final RingSettings settings;
   RingMachine machine;
   final int[] memory;
-  final Map<Long, Control> controls = new TreeMap<>();
-  final Map<Id128, File> files = new HashMap<>();
+  final Map<Long, ModelControl> controls = new TreeMap<>();
+  final Map<Id128, ModelReader> files = new TreeMap<>();
   final Map<Long, Fetching> fetches = new TreeMap<>();
-  final List<Rank> ranks = new ArrayList<>();
+  final List<ModelRank> ranks = new ArrayList<>();
   long nowNs;
   long nextId = 1;
   int sessions = 1;
   int takes;
   int closes;
+
+  /** Generations closed because a rank asked for a step before their first. */
+  int olderSteps;
+
   int takeovers;
 
   /** Whether no daemon runs. */
@@ -149,17 +59,69 @@ final class RingWorld {
   /** Commands that the daemon still carries out before it is killed. */
   private long commandsLeft = Long.MAX_VALUE;
 
-  RingWorld(Shape shape, long seed) {
+  /** Commands so far. */
+  int commands;
+
+  RingWorld(Shape shape, Choices choices) {
     this.shape = shape;
-    this.bits = new Bits(seed);
+    this.choices = choices;
     this.settings =
         new RingSettings(0, (long) shape.pages() * PAGE, PAGE, shape.slots(), shape.hold(), 1_000);
     this.machine = new RingMachine(settings, 0);
     this.memory = new int[shape.pages()];
     Arrays.fill(memory, NO_TAG);
     for (int i = 0; i < shape.ranks(); i++) {
-      ranks.add(new Rank(i, session(1)));
+      ranks.add(new ModelRank(i, i, session(1)));
     }
+  }
+
+  private RingWorld(RingWorld other) {
+    shape = other.shape;
+    choices = other.choices;
+    settings = other.settings;
+    machine = other.machine.copy();
+    memory = other.memory.clone();
+    other.controls.forEach((number, control) -> controls.put(number, control.copy()));
+    other.ranks.forEach(rank -> ranks.add(rank.copy()));
+    other.files.forEach((id, file) -> files.put(id, file.copy(ranks.get(file.rank.number))));
+    for (ModelRank rank : ranks) {
+      ModelRank from = other.ranks.get(rank.number);
+      rank.file = from.file == null ? null : files.get(from.file.id);
+      from.former.forEach(file -> rank.former.add(there(files.get(file.id))));
+    }
+    other.fetches.forEach((id, fetching) -> fetches.put(id, fetching.copy()));
+    nowNs = other.nowNs;
+    nextId = other.nextId;
+    sessions = other.sessions;
+    takes = other.takes;
+    closes = other.closes;
+    olderSteps = other.olderSteps;
+    takeovers = other.takeovers;
+    down = other.down;
+    commandsLeft = other.commandsLeft;
+  }
+
+  /** A deep copy. */
+  RingWorld copy() {
+    return new RingWorld(this);
+  }
+
+  /** A hash of all that decides what can happen from here on. */
+  long fingerprint() {
+    StateHash hash = new StateHash().add(down ? 1 : machine.fingerprint());
+    controls.values().forEach(control -> control.hash(hash));
+    List<Id128> looked = down ? List.of() : machine.readers();
+    for (ModelReader file : files.values()) {
+      if (file.locked || looked.contains(file.id)) {
+        file.hash(hash);
+      }
+    }
+    ranks.forEach(rank -> rank.hash(hash));
+    fetches.forEach((id, fetching) -> hash.add(id).add(fetching.cancelled().get() ? 1 : 0));
+    for (int tag : memory) {
+      hash.add(tag);
+    }
+    return hash.value();
   }
 
   static SessionKey session(int number) {
@@ -171,7 +133,7 @@ final class RingWorld {
   }
 
   long below(long bound) {
-    return bits.nextBelow(bound);
+    return choices.below(bound);
   }
 
   /** Pages of one slice of a step; the same whenever asked. */
@@ -195,6 +157,7 @@ final class RingWorld {
   }
 
   private void carryOutIfAlive(RingCommand command) {
+    commands++;
     if (!down && commandsLeft-- <= 0) {
       die();
       if (command instanceof RingCommand.Allocate allocate) {
@@ -207,19 +170,25 @@ final class RingWorld {
   }
 
   /** The daemon is to be killed once it has carried out so many more commands. */
-  void dieAfter(long commands) {
-    commandsLeft = commands;
-    if (commands == 0 && !down) {
+  void dieAfter(long commandsToCome) {
+    limit(commandsToCome);
+    if (commandsToCome == 0 && !down) {
       die();
     }
+  }
+
+  /** The same, later. */
+  void limit(long commandsToCome) {
+    commandsLeft = commandsToCome;
   }
 
   /** With the daemon go its requests; what they wrote last is there. */
   private void die() {
     down = true;
+    ranks.forEach(rank -> rank.said = false); // whoever waits for an answer asks again
     for (Fetching fetching : fetches.values()) {
       StepRegion region = fetching.fetch().region();
-      if (below(2) == 0 && !isThere(fetching)) {
+      if (choices.happens(Whim.LATE_WRITE) && !isThere(fetching)) {
         memory[(int) (region.offset() / PAGE + below(region.lengthBytes() / PAGE))] =
             fetching.tag();
       }
@@ -234,7 +203,7 @@ final class RingWorld {
     takeovers++;
     controls.values().removeIf(control -> control.state == ControlDescriptor.STATE_NEW);
     List<FoundRing.Generation> generations = new ArrayList<>();
-    for (Control control : controls.values()) {
+    for (ModelControl control : controls.values()) {
       if (!control.dropped) {
         control.close(CloseReason.DAEMON_RESTART);
         generations.add(control.found(settings.descriptorCount()));
@@ -242,8 +211,8 @@ final class RingWorld {
     }
     List<FoundRing.Reader> readers = new ArrayList<>();
     boolean isRead = false;
-    for (File file : files.values()) {
-      Control read = controls.get(file.attachedTo);
+    for (ModelReader file : files.values()) {
+      ModelControl read = controls.get(file.attachedTo);
       boolean found = read != null && !read.dropped;
       if (file.locked && (found || file.attachedTo == 0)) {
         isRead |= found;
@@ -259,9 +228,9 @@ final class RingWorld {
       }
     }
     if (isRead) {
-      machine = RingMachine.takeOver(settings, new FoundRing(generations, readers));
+      machine = RingMachine.takeOver(settings, new FoundRing(generations, readers), nowNs);
     } else {
-      for (Control control : controls.values()) {
+      for (ModelControl control : controls.values()) {
         control.dropped = true;
       }
       // Names may be used again; here they tell files apart.
@@ -271,22 +240,22 @@ final class RingWorld {
     drain();
   }
 
-  private Control newest() {
+  private ModelControl newest() {
     return there(controls.get(machine.generation()));
   }
 
   private void carryOut(RingCommand command) {
     switch (command) {
-      case RingCommand.Create create -> controls.put(create.generation(), new Control(create));
+      case RingCommand.Create create -> controls.put(create.generation(), new ModelControl(create));
       case RingCommand.Allocate allocate -> allocate(allocate);
       case RingCommand.Open open -> {
         assertTrue(fetches.isEmpty(), "opened while a request is unfinished");
         there(controls.get(open.generation())).state = ControlDescriptor.STATE_OPEN;
       }
       case RingCommand.Publish publish -> {
-        Control control = newest();
+        ModelControl control = newest();
         assertEquals(ControlDescriptor.STATE_OPEN, control.state);
-        StepRegion region = there(control.regions.get(publish.n()));
+        StepRegion region = control.region(publish.n());
         if (publish.kind() == ControlDescriptor.KIND_READY) {
           checkBytes(region, tag(region.step(), control.create.coordinates().size()));
         }
@@ -295,6 +264,7 @@ final class RingWorld {
       case RingCommand.Close close -> {
         there(controls.get(close.generation())).close(close.reason());
         closes++;
+        olderSteps += close.reason() == CloseReason.OLDER_STEP ? 1 : 0;
         machine.onClosed(reader -> there(files.get(reader)), nowNs);
       }
       case RingCommand.Fetch fetch -> startFetch(fetch);
@@ -305,7 +275,7 @@ final class RingWorld {
         }
       }
       case RingCommand.Welcome welcome -> {
-        File file = there(files.get(welcome.reader()));
+        ModelReader file = there(files.get(welcome.reader()));
         assertEquals(ControlDescriptor.STATE_OPEN, newest().state);
         file.expected = welcome.generation();
         if (file.rank.file == file) {
@@ -319,9 +289,9 @@ final class RingWorld {
   }
 
   private void allocate(RingCommand.Allocate allocate) {
-    Control control = newest();
+    ModelControl control = newest();
     long n = allocate.n();
-    for (File file : files.values()) {
+    for (ModelReader file : files.values()) {
       boolean live = file.locked && file.attachedTo == machine.generation();
       assertTrue(
           !live
@@ -329,8 +299,7 @@ final class RingWorld {
               || file.acked.contains(n - settings.descriptorCount()),
           "slot rewritten before every reader released it");
     }
-    control.regions.put(n, allocate.region());
-    control.slots.put((int) (n % settings.descriptorCount()), n);
+    control.allocate(n, allocate.region(), settings.descriptorCount());
   }
 
   private void startFetch(RingCommand.Fetch fetch) {
@@ -351,7 +320,7 @@ final class RingWorld {
 
   /** No live lease overlaps, except the same step in the same place. */
   private void checkNobodyHolds(StepRegion region) {
-    for (File file : files.values()) {
+    for (ModelReader file : files.values()) {
       if (file.locked) {
         for (StepRegion held : file.held.values()) {
           boolean same = held.step() == region.step() && held.offset() == region.offset();
@@ -361,8 +330,8 @@ final class RingWorld {
     }
   }
 
-  private void refused(File file, RingCommand.Refuse refuse) {
-    Rank rank = file.rank;
+  private void refused(ModelReader file, RingCommand.Refuse refuse) {
+    ModelRank rank = file.rank;
     if (rank.file == file && !rank.attached) { // else nobody listens any more
       assertTrue(
           refuse.refusal() == RingRefusal.RING_HELD || refuse.refusal() == RingRefusal.NO_RING,
@@ -375,10 +344,10 @@ final class RingWorld {
   }
 
   private void dropControl(long generation) {
-    Control control = controls.get(generation);
+    ModelControl control = controls.get(generation);
     if (control != null) {
       control.dropped = true;
-      for (File file : files.values()) {
+      for (ModelReader file : files.values()) {
         assertTrue(
             !file.locked || file.attachedTo != generation || file.held.isEmpty(),
             "a control file that describes a lease was dropped");
@@ -421,7 +390,7 @@ final class RingWorld {
     fetches.remove(chosen.fetch().fetchId());
     if (chosen.cancelled().get()) {
       machine.onFetchFinished(chosen.fetch().fetchId(), FetchOutcome.CANCELLED, null, "");
-    } else if (!verify && below(40) == 0) {
+    } else if (!verify && choices.happens(Whim.FAILURE)) {
       machine.onFetchFinished(
           chosen.fetch().fetchId(), FetchOutcome.FAILED, FailReason.MISSING, "gone");
     } else {
@@ -446,8 +415,8 @@ final class RingWorld {
     }
     List<Id128> readers = machine.readers();
     for (Id128 reader : readers) {
-      if (!down && (everybody || below(2) == 0)) {
-        File file = there(files.get(reader));
+      if (!down && (everybody || choices.happens(Whim.LOOK))) {
+        ModelReader file = there(files.get(reader));
         if (file.locked) {
           machine.onReader(reader, file);
         } else {
@@ -462,10 +431,10 @@ final class RingWorld {
 
   // ---- the ranks
 
-  void hello(Rank rank) {
-    File file = rank.file;
+  void hello(ModelRank rank) {
+    ModelReader file = rank.file;
     if (file == null) {
-      file = new File(new Id128(1, nextId++), rank);
+      file = new ModelReader(new Id128(1, nextId++), rank, rank.previous);
       files.put(file.id, file);
       rank.file = file;
     }
@@ -489,15 +458,15 @@ final class RingWorld {
   }
 
   /** One store, load or message of a rank. */
-  void step(Rank rank) {
+  void step(ModelRank rank) {
     if (!rank.alive || rank.finished) {
       return;
     }
     dropFormer(rank);
-    File file = rank.file;
+    ModelReader file = rank.file;
     RingCommand.Welcome welcome = rank.welcome;
     if (file == null || (!rank.attached && welcome == null)) {
-      if (!rank.said || below(8) == 0) {
+      if (!rank.said || choices.happens(Whim.REPEAT)) {
         hello(rank);
       }
     } else if (!rank.attached && welcome != null) {
@@ -509,19 +478,20 @@ final class RingWorld {
       assertEquals(rank.nextStep, welcome.firstStep(), "served from another step");
     } else if (rank.taking) {
       finishTake(rank, file);
-    } else if (file.taken - lowestHeld(file) >= shape.hold() + 1 || below(4) == 0) {
+    } else if (file.taken - lowestHeld(file) >= shape.hold() + 1
+        || (!file.held.isEmpty() && choices.happens(Whim.RELEASE))) {
       releaseOne(file);
     } else {
       beginTake(rank, file);
     }
   }
 
-  private static long lowestHeld(File file) {
+  private static long lowestHeld(ModelReader file) {
     return file.held.isEmpty() ? file.taken : file.held.keySet().iterator().next();
   }
 
-  private void beginTake(Rank rank, File file) {
-    Control control = there(controls.get(file.attachedTo));
+  private void beginTake(ModelRank rank, ModelReader file) {
+    ModelControl control = there(controls.get(file.attachedTo));
     long n = file.taken;
     Integer kind = control.kinds.get(n);
     if (kind != null) {
@@ -533,8 +503,8 @@ final class RingWorld {
     }
   }
 
-  private void finishTake(Rank rank, File file) {
-    Control control = there(controls.get(file.attachedTo));
+  private void finishTake(ModelRank rank, ModelReader file) {
+    ModelControl control = there(controls.get(file.attachedTo));
     rank.taking = false;
     long n = file.taken - 1;
     if (control.state == ControlDescriptor.STATE_CLOSED) {
@@ -544,7 +514,7 @@ final class RingWorld {
     }
     int kind = there(control.kinds.get(n));
     if (kind == ControlDescriptor.KIND_READY) {
-      StepRegion region = there(control.regions.get(n));
+      StepRegion region = control.region(n);
       assertEquals(rank.nextStep, region.step(), "a step was skipped or doubled");
       assertTrue(
           control.create.coordinates().contains(new Coordinate(rank.index, 0)), "not its slice");
@@ -563,7 +533,7 @@ final class RingWorld {
     }
   }
 
-  private void reattach(Rank rank, File file, Control control) {
+  private void reattach(ModelRank rank, ModelReader file, ModelControl control) {
     if (control.reason == CloseReason.NEW_SESSION && !rank.session.equals(newestSession())) {
       exit(rank);
       return;
@@ -577,8 +547,8 @@ final class RingWorld {
   }
 
   /** A rank attaches anew although nothing was closed: its client was made again. */
-  void attachAnew(Rank rank) {
-    File file = rank.file;
+  void attachAnew(ModelRank rank) {
+    ModelReader file = rank.file;
     if (rank.alive && rank.attached && !rank.taking && file != null) {
       reattach(rank, file, there(controls.get(file.attachedTo)));
     }
@@ -588,29 +558,32 @@ final class RingWorld {
     return session(sessions);
   }
 
-  private void exit(Rank rank) {
+  private void exit(ModelRank rank) {
     rank.finished = true;
     kill(rank);
   }
 
-  private void releaseOne(File file) {
+  private void releaseOne(ModelReader file) {
     if (file.held.isEmpty()) {
       return;
     }
     List<Long> held = List.copyOf(file.held.keySet());
-    long n = below(3) == 0 ? held.get((int) below(held.size())) : held.getFirst();
+    long n =
+        held.size() > 1 && choices.happens(Whim.OUT_OF_ORDER)
+            ? held.get((int) below(held.size()))
+            : held.getFirst();
     StepRegion region = there(file.held.get(n));
-    Control control = there(controls.get(file.attachedTo));
+    ModelControl control = there(controls.get(file.attachedTo));
     checkBytes(region, tag(region.step(), control.create.coordinates().size()));
     file.held.remove(n);
     file.acked.add(n);
   }
 
   /** Old leases are released at any time; an old file without one goes once attached anew. */
-  private void dropFormer(Rank rank) {
-    for (File file : List.copyOf(rank.former)) {
+  private void dropFormer(ModelRank rank) {
+    for (ModelReader file : List.copyOf(rank.former)) {
       boolean newerHolds = rank.file != null && !rank.file.held.isEmpty();
-      if (!file.held.isEmpty() && (newerHolds || below(16) == 0)) {
+      if (!file.held.isEmpty() && (newerHolds || choices.happens(Whim.RELEASE_OLD))) {
         releaseOne(file);
       }
       if (file.held.isEmpty() && rank.attached) {
@@ -620,13 +593,13 @@ final class RingWorld {
     }
   }
 
-  void kill(Rank rank) {
+  void kill(ModelRank rank) {
     rank.alive = false;
-    File file = rank.file;
+    ModelReader file = rank.file;
     if (file != null) {
       file.locked = false;
     }
-    for (File old : rank.former) {
+    for (ModelReader old : rank.former) {
       old.locked = false;
     }
     rank.former.clear();
@@ -634,7 +607,7 @@ final class RingWorld {
   }
 
   /** The next process of a rank: goes on where it was, or at an older checkpoint. */
-  void restart(Rank rank, long fromStep) {
+  void restart(ModelRank rank, long fromStep) {
     kill(rank);
     rank.alive = true;
     rank.finished = false;

@@ -1,0 +1,52 @@
+package io.batchweave.bridge.ring;
+
+import io.batchweave.log.Bits;
+
+/** What a {@link RingWorld} does not decide itself: by chance, or one way after the other. */
+interface Choices {
+  /** What may happen or not, and how rare it is in a random run. */
+  enum Whim {
+    /** A request of a daemon that dies writes once more. */
+    LATE_WRITE(2),
+    /** A step is gone from the store. */
+    FAILURE(40),
+    /** The daemon looks at a reader file. */
+    LOOK(2),
+    /** A rank repeats its Hello. */
+    REPEAT(8),
+    /** A rank releases a step although it could take another. */
+    RELEASE(4),
+    /** A rank releases another step than its oldest. */
+    OUT_OF_ORDER(3),
+    /** A rank releases a lease of a former attachment. */
+    RELEASE_OLD(16);
+
+    final int oneIn;
+
+    Whim(int oneIn) {
+      this.oneIn = oneIn;
+    }
+  }
+
+  /** One of so many. */
+  long below(long bound);
+
+  /** Whether it happens. */
+  boolean happens(Whim whim);
+
+  /** At random. */
+  static Choices random(long seed) {
+    Bits bits = new Bits(seed);
+    return new Choices() {
+      @Override
+      public long below(long bound) {
+        return bits.nextBelow(bound);
+      }
+
+      @Override
+      public boolean happens(Whim whim) {
+        return bits.nextBelow(whim.oneIn) == 0;
+      }
+    };
+  }
+}

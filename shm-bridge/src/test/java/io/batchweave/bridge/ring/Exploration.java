@@ -1,0 +1,259 @@
+package io.batchweave.bridge.ring;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.batchweave.log.Bits;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.agrona.collections.LongHashSet;
+
+/**
+ * Every interleaving of a small {@link RingWorld}: each rank's stores and loads, requests that end
+ * or are cancelled, looks of the daemon, deaths of ranks at any moment and of daemons between any
+ * two of its commands. In every state it is tried whether, left alone, all comes to a good end.
+ */
+final class Exploration {
+  /**
+   * What may happen.
+   *
+   * @param shape the world
+   * @param daemonDeaths so many
+   * @param rankDeaths so many, all ranks together
+   * @param anew so many times a rank attaches anew, its client made again
+   * @param whims what else may happen at any time
+   * @param maxStates stops there
+   */
+  record Scope(
+      RingWorld.Shape shape,
+      int daemonDeaths,
+      int rankDeaths,
+      int anew,
+      Set<Choices.Whim> whims,
+      long maxStates) {}
+
+  /** What was found. */
+  record Found(
+      long states, long moves, long completed, boolean isComplete, int takeovers, int closes) {}
+
+  /** Goes through all ways of an action one after the other. */
+  private static final class Script implements Choices {
+    private final Set<Whim> allowed;
+    private final List<int[]> made = new ArrayList<>(); // {choice, bound}
+    private int at;
+
+    Script(Set<Whim> allowed) {
+      this.allowed = allowed;
+    }
+
+    @Override
+    public long below(long bound) {
+      if (bound == 1) {
+        return 0;
+      }
+      if (at == made.size()) {
+        made.add(new int[] {0, (int) bound});
+      }
+      return made.get(at++)[0];
+    }
+
+    @Override
+    public boolean happens(Whim whim) {
+      return allowed.contains(whim) && below(2) == 1;
+    }
+
+    /** The next way; false when there is none. */
+    boolean next() {
+      at = 0;
+      while (!made.isEmpty()) {
+        int[] last = made.getLast();
+        if (++last[0] < last[1]) {
+          return true;
+        }
+        made.removeLast();
+      }
+      return false;
+    }
+  }
+
+  /** A state to be gone on from, and what may still go wrong. */
+  private record Node(RingWorld world, int daemonDeaths, int rankDeaths, int anew) {
+    long fingerprint() {
+      return new StateHash()
+          .add(world.fingerprint())
+          .add(daemonDeaths)
+          .add(rankDeaths)
+          .add(anew)
+          .value();
+    }
+  }
+
+  private static final int SAMPLE = 64;
+
+  /** Everybody is patient and keeps nothing. */
+  private static final Choices TO_THE_END =
+      new Choices() {
+        @Override
+        public long below(long bound) {
+          return 0;
+        }
+
+        @Override
+        public boolean happens(Whim whim) {
+          return whim == Whim.REPEAT || whim == Whim.RELEASE_OLD;
+        }
+      };
+
+  private final Scope scope;
+  private final LongHashSet seen = new LongHashSet(1 << 16);
+  private final List<Node> open = new ArrayList<>();
+  private final Bits bits = new Bits(1);
+  private long moves;
+  private long completed;
+  private int takeovers;
+  private int closes;
+
+  private Exploration(Scope scope) {
+    this.scope = scope;
+  }
+
+  static Found explore(Scope scope) {
+    return new Exploration(scope).run();
+  }
+
+  private Found run() {
+    RingWorld first = new RingWorld(scope.shape(), new Script(Set.of()));
+    add(new Node(first, scope.daemonDeaths(), scope.rankDeaths(), scope.anew()));
+    while (!open.isEmpty() && seen.size() < scope.maxStates()) {
+      // Not the latest first, nor the earliest: what is looked at is spread over the whole.
+      int chosen = (int) bits.nextBelow(open.size());
+      Node node = open.get(chosen);
+      Node last = open.removeLast();
+      if (chosen < open.size()) {
+        open.set(chosen, last);
+      }
+      expand(node);
+      if ((node.fingerprint() & SAMPLE - 1) == 0) {
+        complete(node.world().copy());
+        completed++;
+      }
+    }
+    return new Found(seen.size(), moves, completed, open.isEmpty(), takeovers, closes);
+  }
+
+  private void add(Node node) {
+    if (seen.add(node.fingerprint())) {
+      open.add(node);
+      // Whoever lives is counted by the next daemon: nobody finds its step gone.
+      boolean onlyDaemonsDie = scope.rankDeaths() == 0 && scope.anew() == 0;
+      assertTrue(!onlyDaemonsDie || node.world().olderSteps == 0, "began too late");
+      takeovers = Math.max(takeovers, node.world().takeovers);
+      closes = Math.max(closes, node.world().closes);
+    }
+  }
+
+  private void expand(Node node) {
+    RingWorld world = node.world();
+    for (int i = 0; i < world.ranks.size(); i++) {
+      int number = i;
+      ModelRank rank = world.ranks.get(number);
+      if (rank.alive && !rank.finished) {
+        move(node, next -> next.step(next.ranks.get(number)));
+        if (node.rankDeaths() > 0) {
+          RingWorld next = world.copy();
+          next.kill(next.ranks.get(number));
+          add(new Node(next, node.daemonDeaths(), node.rankDeaths() - 1, node.anew()));
+        }
+        if (node.anew() > 0) {
+          RingWorld next = world.copy();
+          next.attachAnew(next.ranks.get(number));
+          add(new Node(next, node.daemonDeaths(), node.rankDeaths(), node.anew() - 1));
+        }
+      } else if (!rank.finished) {
+        move(node, next -> next.restart(next.ranks.get(number), next.ranks.get(number).nextStep));
+      }
+    }
+    if (world.down) {
+      move(node, RingWorld::startDaemon);
+      return;
+    }
+    move(node, RingWorld::offer);
+    if (!world.fetches.isEmpty()) {
+      move(node, next -> next.fetchMore(true));
+    }
+    move(node, next -> next.look(true));
+    if (node.daemonDeaths() > 0) {
+      die(node, next -> next.dieAfter(0));
+    }
+  }
+
+  /** One action in every way, and with the daemon dying in the middle of it. */
+  private void move(Node node, Consumer<RingWorld> action) {
+    Script script = new Script(scope.whims());
+    int most = 0;
+    do {
+      RingWorld next = node.world().copy();
+      next.choices = script;
+      int before = next.commands;
+      action.accept(next);
+      moves++;
+      add(new Node(next, node.daemonDeaths(), node.rankDeaths(), node.anew()));
+      most = Math.max(most, next.commands - before);
+    } while (script.next());
+    for (int left = 0; left < most && node.daemonDeaths() > 0; left++) {
+      int crash = left;
+      die(
+          node,
+          dying -> {
+            dying.limit(crash);
+            action.accept(dying);
+          });
+    }
+  }
+
+  private void die(Node node, Consumer<RingWorld> action) {
+    Set<Choices.Whim> whims = EnumSet.of(Choices.Whim.LATE_WRITE);
+    whims.addAll(scope.whims());
+    Script script = new Script(whims);
+    do {
+      RingWorld next = node.world().copy();
+      next.choices = script;
+      action.accept(next);
+      moves++;
+      if (next.down) {
+        add(new Node(next, node.daemonDeaths() - 1, node.rankDeaths(), node.anew()));
+      }
+    } while (script.next());
+  }
+
+  /** Nothing goes wrong any more: everybody gets to the end, and everything is free. */
+  static void complete(RingWorld world) {
+    world.choices = TO_THE_END;
+    if (world.down) {
+      world.startDaemon();
+    }
+    world.limit(Long.MAX_VALUE);
+    int rounds = 0;
+    while (world.ranks.stream().anyMatch(rank -> !rank.finished)) {
+      for (ModelRank rank : world.ranks) {
+        if (!rank.alive && !rank.finished) {
+          world.restart(rank, rank.nextStep);
+        }
+        world.step(rank);
+      }
+      world.offer();
+      world.fetchMore(true);
+      world.look(true);
+      world.nowNs += 60;
+      assertTrue(++rounds < 500, () -> "stopped for ever: " + world.machine.status(""));
+    }
+    while (!world.machine.isFree()) {
+      world.fetchMore(true);
+      world.look(true);
+      assertTrue(++rounds < 1_000, () -> "not free: " + world.machine.status(""));
+    }
+    assertTrue(world.machine.status("").usedBytes() == 0);
+  }
+}

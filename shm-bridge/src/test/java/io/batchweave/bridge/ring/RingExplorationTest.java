@@ -1,0 +1,79 @@
+package io.batchweave.bridge.ring;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.batchweave.bridge.ring.Choices.Whim;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Small rings through every interleaving (U12, U13, U35, U40, U41, U46 at the level of the
+ * protocol): no foreign bytes, no step lost or doubled, no stop where admission says there is none,
+ * everything free at the end. Two readers in a ring of exactly (hold + 2) regions. Where an
+ * exploration is too large to be finished, as many states are looked at as said, spread over the
+ * whole.
+ */
+@Timeout(value = 5, unit = TimeUnit.MINUTES)
+class RingExplorationTest {
+  private static final long SOME = 25_000;
+  private static final long MANY = 2_000_000;
+
+  private static RingWorld.Shape ring(int steps) {
+    return new RingWorld.Shape(2, 1, 6, 2, steps, 4);
+  }
+
+  /** Explores; the counts are printed. */
+  private static Exploration.Found explore(String name, Exploration.Scope scope) {
+    Exploration.Found found = Exploration.explore(scope);
+    System.out.println("ring exploration, " + name + ": " + found);
+    return found;
+  }
+
+  private static void all(String name, Exploration.Scope scope) {
+    Exploration.Found found = explore(name, scope);
+    assertTrue(found.isComplete(), found::toString);
+  }
+
+  private static void some(String name, Exploration.Scope scope) {
+    Exploration.Found found = explore(name, scope);
+    assertTrue(found.isComplete() || found.states() >= scope.maxStates(), found::toString);
+    assertTrue(found.takeovers() == scope.daemonDeaths(), found::toString);
+  }
+
+  @Test
+  void shouldHoldWhereverARankDies() {
+    all("3 steps, nobody dies", new Exploration.Scope(ring(3), 0, 0, 0, Set.of(), MANY));
+    all("2 steps, a rank dies", new Exploration.Scope(ring(2), 0, 1, 0, Set.of(), MANY));
+  }
+
+  @Test
+  void shouldHoldWhereverARankAttachesAnew() {
+    all("2 steps, a rank attaches anew", new Exploration.Scope(ring(2), 0, 0, 1, Set.of(), MANY));
+  }
+
+  @Test
+  void shouldHoldWhereverADaemonDies() {
+    some("3 steps, a daemon dies", new Exploration.Scope(ring(3), 1, 0, 0, Set.of(), SOME));
+    some("2 steps, two daemons die", new Exploration.Scope(ring(2), 2, 0, 0, Set.of(), SOME));
+    some("3 steps, daemon and rank die", new Exploration.Scope(ring(3), 1, 1, 0, Set.of(), SOME));
+  }
+
+  @Test
+  @Tag("full")
+  @Timeout(value = 60, unit = TimeUnit.MINUTES)
+  void shouldHoldInManyMoreStates() {
+    some("3 steps, a daemon dies", new Exploration.Scope(ring(3), 1, 0, 0, Set.of(), MANY));
+    some("3 steps, two daemons die", new Exploration.Scope(ring(3), 2, 0, 0, Set.of(), MANY));
+    some(
+        "3 steps, daemon and rank die, late releases",
+        new Exploration.Scope(
+            ring(3), 1, 1, 0, Set.of(Whim.RELEASE, Whim.RELEASE_OLD, Whim.OUT_OF_ORDER), MANY));
+    all("3 steps, a rank dies", new Exploration.Scope(ring(3), 0, 1, 0, Set.of(), MANY));
+    some(
+        "2 steps, a daemon dies, attached anew",
+        new Exploration.Scope(ring(2), 1, 0, 1, Set.of(Whim.RELEASE), MANY));
+  }
+}
