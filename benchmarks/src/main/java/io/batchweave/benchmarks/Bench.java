@@ -47,6 +47,7 @@ public final class Bench {
     bars.add(new CleanRelease());
     bars.add(Crc32cBenchmark.bar());
     bars.add(new Ingest());
+    bars.add(new JcstressBar());
     bars.add(new SmallBatches());
     bars.add(new FlatnessBar());
     bars.add(new ReclaimBar());

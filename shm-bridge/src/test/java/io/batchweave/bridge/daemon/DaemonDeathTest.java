@@ -188,7 +188,7 @@ class DaemonDeathTest extends DaemonFixture {
                   header.hold(),
                   header.session(),
                   header.coordinates()),
-              DaemonDirectory.FILE_MODE,
+              0600,
               waiter)) {
         next.allocate(0, new StepRegion(header.firstStep(), header.firstStep() + 1, 0, 4096));
       }
