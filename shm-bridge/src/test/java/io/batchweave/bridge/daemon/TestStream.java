@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongToIntFunction;
 
 /**
  * A stream whose bytes tests can compute again: slice (step, dp, cp) is a function of all three.
@@ -22,13 +23,18 @@ final class TestStream implements AutoCloseable {
   private static final long TIMEOUT_NS = TimeUnit.SECONDS.toNanos(30);
 
   private final Grid grid;
-  private final int sliceBytes;
+  private final LongToIntFunction sliceBytes;
   private final ObjectStore store;
   private final Producer producer;
   private final UUID streamId;
   private long added;
 
   TestStream(String url, Grid grid, int sliceBytes) {
+    this(url, grid, step -> sliceBytes);
+  }
+
+  /** One whose slices are of another size in every step. */
+  TestStream(String url, Grid grid, LongToIntFunction sliceBytes) {
     this.grid = grid;
     this.sliceBytes = sliceBytes;
     this.store = Stores.open(url, Map.of());
@@ -69,7 +75,7 @@ final class TestStream implements AutoCloseable {
 
   /** What a slice must be. */
   byte[] slice(long step, int dp, int cp) {
-    return slice(step, dp, cp, sliceBytes);
+    return slice(step, dp, cp, sliceBytes.applyAsInt(step));
   }
 
   static byte[] slice(long step, int dp, int cp, int sliceBytes) {
