@@ -45,7 +45,7 @@ class HandshakeCodecTest {
         Bytes.copyOf(new byte[] {1, 2, 3}));
   }
 
-  private static Answer.Welcome welcome() {
+  static Answer.Welcome welcome() {
     return new Answer.Welcome(
         2,
         new UUID(1, 2),

@@ -1,4 +1,4 @@
-"""Several users on one node: a daemon each, or one that a group shares. Case U5.
+"""Who may use a daemon, and what a rank cannot do to it: users, groups, links, scribbles. Case U5.
 
 Runs processes under other user ids, which only root may: elsewhere reported as not run.
 """
@@ -12,8 +12,10 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import urllib.request
 from typing import Iterator
 
+import abi
 import java_tools
 import pytest
 from conftest import REPOSITORY
@@ -195,3 +197,77 @@ told
 """)
     assert told == "lost"
     until(lambda: not place.exists(), "nothing was made there")
+
+
+SCRIBBLE = """
+import contextlib, random
+[own] = [n for n in os.listdir({place!r}) if n.endswith(".reader") and n not in {others!r}]
+own = os.path.join({place!r}, own)
+def noise(dice):
+    with open(own, "r+b") as file:
+        file.write(dice.randbytes(8704))
+def words(dice):
+    with open(own, "r+b") as file:
+        for _ in range(40):
+            file.seek(dice.randrange(16, 1088) * 8)
+            file.write(dice.choice((0, 1, 2**63, 2**64 - 1, dice.randrange(2**64), dice.randrange(64)))
+                       .to_bytes(8, "little"))
+def everything_acked(dice):
+    with open(own, "r+b") as file:
+        for n in range(1024):
+            file.seek(512 + 8 * n)
+            file.write((2 * dice.randrange(0, 5000) * 1024 + 2 * n + 2).to_bytes(8, "little"))
+        file.seek(256)
+        file.write((2**40).to_bytes(8, "little"))
+def cut(dice):
+    with contextlib.suppress(FileNotFoundError):  # the daemon took it for dead and removed it
+        os.truncate(own, dice.choice((0, 100, 4096)))
+dice = random.Random(7)
+"""
+
+
+@pytest.mark.parametrize("how", ["noise", "words", "everything_acked", "cut"])
+def test_should_hurt_only_itself_when_it_scribbles_over_its_own_file(
+    stream, serve, rank, place, how
+):
+    """The other rank may be held up as by a hung one, until this one ends; never by wrong bytes."""
+    url = stream(dp=2)
+    serve(url, memory_bytes=8 * 16384)
+    good, bad = rank(), rank()
+    for index, each in enumerate((good, bad)):
+        each.send(
+            f"reader = batchweave.attach({url!r}, directory={str(place)!r}, session='s', "
+            f"local_readers=2, dp={index}, dp_size=2)\nreader.next_step"
+        )
+    assert [good.answer(), bad.answer()] == [0, 0]
+    for each in (good, bad):
+        assert each.do("step = reader.next(); seen(step)[0]") == 0
+    pid = good.pid
+    others = [
+        path.name for path in place.glob("*.reader") if abi.field(path.read_bytes(), abi.READER, "pid") == pid
+    ]
+    bad.do(SCRIBBLE.format(place=str(place), others=others))
+    served = 1
+    for _ in range(12):
+        bad.do(f"{how}(dice)")
+        told = good.do("""
+try:
+    step = None
+    step = reader.next(0.2)
+    told = seen(step)
+except batchweave.DeadlineExceeded:
+    told = None
+told
+""")
+        if told is not None:
+            assert told == [served, [[0, 0, 1000, 0]]]
+            served += 1
+    bad.kill()
+    for step in range(served, STEPS):
+        assert good.do("step = None; step = reader.next(); seen(step)") == [
+            step,
+            [[0, 0, 1000, 0]],
+        ]
+    metrics = json.loads((place / "daemon.json").read_text())["metrics"]
+    with urllib.request.urlopen(metrics, timeout=20) as answer:
+        assert b"batchweave_agent_errors_total 0\n" in answer.read()
