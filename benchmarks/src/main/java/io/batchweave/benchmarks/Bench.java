@@ -4,6 +4,7 @@ import io.batchweave.bridge.daemon.Copies;
 import io.batchweave.bridge.daemon.Crc32cBenchmark;
 import io.batchweave.bridge.daemon.HandoffBenchmark;
 import io.batchweave.bridge.daemon.HeapPerFetch;
+import io.batchweave.bridge.daemon.IdleCpu;
 import io.batchweave.bridge.daemon.StoreToRing;
 import java.util.ArrayList;
 import java.util.List;
@@ -45,6 +46,7 @@ public final class Bench {
     bars.add(new CHandoff());
     bars.add(new PythonHandoff());
     bars.add(new CleanRelease());
+    bars.add(new IdleCpu());
     bars.add(Crc32cBenchmark.bar());
     bars.add(new Ingest());
     bars.add(new JcstressBar());
