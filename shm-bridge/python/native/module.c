@@ -29,7 +29,7 @@ static int module_exec(PyObject* module) {
 static PyMethodDef module_methods[] = {
     {"attach", (PyCFunction)(void (*)(void))bwpy_attach, METH_VARARGS | METH_KEYWORDS,
      "attach($module, /, *, directory, stream, group, session, rank, dp, dp_size, cp, cp_size, "
-     "local_readers, token, next_step, refuse_if_live, views, check, deadline_s, notice, "
+     "local_readers, token, next_step, view_version, refuse_if_live, views, check, deadline_s, notice, "
      "check_at_release, pin_library, pin_required, pin_chunk_bytes)\n--\n\n"
      "Attaches this process as one rank."},
     {NULL, NULL, 0, NULL}};
