@@ -52,6 +52,7 @@ public final class Bench {
     bars.add(new JcstressBar());
     bars.add(new SmallBatches());
     bars.add(new FlatnessBar());
+    bars.add(new CommitScaling());
     bars.add(new ReclaimBar());
     bars.add(FoldBenchmark.bar());
     bars.add(CodecBenchmark.bar());

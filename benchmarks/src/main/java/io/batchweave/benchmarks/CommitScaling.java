@@ -1,0 +1,135 @@
+package io.batchweave.benchmarks;
+
+import io.batchweave.benchmarks.BenchRun.Pace;
+import io.batchweave.simulate.Fleet;
+import io.batchweave.simulate.Latencies;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * Do commits stay quick, few and fair from one producer to a thousand? The real machines in virtual
+ * time, each producer a batch of 8 slices every 2 s from an empty log on, on the latencies of S3
+ * Standard and on a store that answers in 10 ms; beside them the same load with {@link
+ * OptimisticLoop}. The figures are the same on every machine.
+ *
+ * <p>Ceiling: the 99th percentile of a lone producer on the same store, who waits for nobody.
+ */
+final class CommitScaling implements Bar {
+  private static final long SECOND_NS = 1_000_000_000;
+  private static final int ADAPT_COMMITS = 3;
+  private static final long ADAPTED_NS = 3 * SECOND_NS / 2;
+
+  /** How long so many producers are run, over how many seeds. */
+  private record Load(int producers, int seconds, int seeds) {}
+
+  private static final List<Load> FULL =
+      List.of(
+          new Load(1, 60, 4),
+          new Load(4, 60, 8),
+          new Load(16, 60, 8),
+          new Load(64, 60, 4),
+          new Load(256, 30, 2),
+          new Load(1_024, 20, 1));
+
+  private static final List<Load> QUICK =
+      List.of(
+          new Load(1, 60, 1),
+          new Load(4, 60, 2),
+          new Load(16, 30, 2),
+          new Load(64, 20, 1),
+          new Load(256, 10, 1));
+
+  @Override
+  public String name() {
+    return "commit-scaling";
+  }
+
+  @Override
+  public String question() {
+    return "visibility, requests and fairness of commits with 1 to 1,024 producers";
+  }
+
+  @Override
+  public Verdict measure(BenchRun run) throws IOException {
+    boolean full = run.pace() == Pace.FULL;
+    List<ScalingRow> rows = new ArrayList<>();
+    run.say(ScalingRow.HEAD);
+    for (String store : List.of("S3", "10 ms")) {
+      Latencies latencies = store.equals("S3") ? Latencies.S3_STANDARD : Latencies.TEN_MS;
+      for (Load load : full ? FULL : QUICK) {
+        ScalingRow row =
+            ScalingRow.of(store, latencies, load.producers(), load.seconds(), load.seeds())
+                .beside(latencies, full ? 6 : 3);
+        rows.add(row);
+        run.say(row.line() + (row.met() ? "" : "   NOT MET"));
+      }
+    }
+    boolean met = rows.stream().allMatch(ScalingRow::met);
+    run.say("  commit requests per batch by kind:");
+    rows.forEach(row -> run.say(row.kinds()));
+    long adaptedNs = adaptation();
+    run.say(
+        String.format(
+            "  62 of 64 producers die at once: from the third commit on at most %d ms",
+            adaptedNs / 1_000_000));
+    plot(run, rows, full);
+    double worst = rows.stream().mapToLong(ScalingRow::p99Ms).max().orElse(-1);
+    return new Verdict(
+        name(),
+        worst,
+        "ms p99",
+        rows.getFirst().p99Ms(),
+        "< 1000, and all rows",
+        met && adaptedNs < ADAPTED_NS);
+  }
+
+  /** The longest time to visibility once three versions exist after 62 of 64 producers died. */
+  private static long adaptation() {
+    Fleet fleet = new Fleet(8, Latencies.S3_STANDARD);
+    fleet.startAll(64, 2 * SECOND_NS);
+    fleet.run(12 * SECOND_NS);
+    fleet.crashAllBut(2);
+    int versions = fleet.versions() + ADAPT_COMMITS;
+    for (int i = 0; i < 300 && fleet.versions() < versions; i++) {
+      fleet.run(SECOND_NS / 10);
+    }
+    int before = fleet.batches();
+    fleet.run(20 * SECOND_NS);
+    List<Long> after = fleet.visibleNs().subList(before, fleet.batches());
+    return after.isEmpty() ? Long.MAX_VALUE : Collections.max(after);
+  }
+
+  private static void plot(BenchRun run, List<ScalingRow> rows, boolean full) throws IOException {
+    List<ScalingPlot.Curve> curves = new ArrayList<>();
+    for (String store : List.of("S3", "10 ms")) {
+      List<ScalingRow> here = rows.stream().filter(row -> row.store().equals(store)).toList();
+      curves.add(
+          new ScalingPlot.Curve(
+              "helping commits, " + store,
+              here.stream().map(ScalingRow::producers).toList(),
+              here.stream().map(ScalingRow::p99Ms).toList()));
+    }
+    for (String store : List.of("S3", "10 ms")) {
+      List<ScalingRow> here =
+          rows.stream()
+              .filter(row -> row.store().equals(store) && row.loop().p99Ms() >= 0)
+              .toList();
+      curves.add(
+          new ScalingPlot.Curve(
+              "optimistic loop per producer, " + store,
+              here.stream().map(ScalingRow::producers).toList(),
+              here.stream().map(row -> row.loop().p99Ms()).toList()));
+    }
+    ScalingPlot plot = new ScalingPlot(curves);
+    plot.text().forEach(line -> run.say("  " + line));
+    if (full) {
+      String root = System.getenv().getOrDefault("BATCHWEAVE_ROOT", ".");
+      Path file = Path.of(root, "benchmarks", "commit-scaling.png");
+      plot.png(file);
+      run.say("  picture: " + file);
+    }
+  }
+}
