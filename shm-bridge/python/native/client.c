@@ -642,8 +642,10 @@ static PyMethodDef client_methods[] = {
     {"info", client_info, METH_NOARGS, 
      "info($self, /)\n--\n\nAs of now; as of the last look once closed or while a thread waits."},
     {"checkpointed", client_checkpointed, METH_VARARGS,
-     "checkpointed(id, next_step, keep, deadline_s): waits without the GIL."},
-    {"status", client_status, METH_O, "status(deadline_s) -> dict: waits without the GIL."},
+     "checkpointed($self, id, next_step, keep, deadline_s, /)\n--\n\n"
+     "Registers a checkpoint: waits without the GIL."},
+    {"status", client_status, METH_O, 
+     "status($self, deadline_s, /)\n--\n\nWhat the daemon knows of the session: waits without the GIL."},
     {"close", client_close, METH_NOARGS, 
      "close($self, /)\n--\n\nDetaches; from any thread, more than once."},
     {NULL, NULL, 0, NULL}};
