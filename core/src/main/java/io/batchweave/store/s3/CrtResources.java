@@ -37,7 +37,7 @@ import software.amazon.awssdk.crt.s3.S3ClientOptions;
 
 /**
  * Everything native that one store owns, opened in order and closed in the reverse one. Two kinds
- * of clients * share the event loops: plain HTTP connections for requests that must be sent exactly
+ * of clients share the event loops: plain HTTP connections for requests that must be sent exactly
  * once and for small answers, and the {@link S3Client} for ranges and uploads that are split into
  * parts, one for each size of parts. So a read of the manifest never queues behind a prefetch.
  */
@@ -253,11 +253,14 @@ final class CrtResources implements AutoCloseable {
 
   /** Closes all and waits, so that no native thread of this store is left. */
   @Override
-  public synchronized void close() {
-    if (closed) {
-      return;
+  public void close() {
+    // Waits outside the lock: an event loop that asks for a client meanwhile must not wait for us.
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
     }
-    closed = true;
     try {
       while (!owned.isEmpty()) {
         Owned next = owned.pop();
