@@ -2,6 +2,7 @@ package io.batchweave.simulate;
 
 import io.batchweave.BatchWeaveException;
 import io.batchweave.Bytes;
+import io.batchweave.commit.CommitPolicy;
 import io.batchweave.format.Block;
 import io.batchweave.format.ManifestCodec;
 import io.batchweave.format.ManifestVersion;
@@ -18,8 +19,12 @@ import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -129,6 +134,17 @@ final class Cell {
     return Fingerprint.of(hash, failed);
   }
 
+  /** Whether somebody committed for somebody else. */
+  boolean helped() {
+    Map<Long, Set<String>> owners = new HashMap<>();
+    for (Accepted one : accepted) {
+      owners
+          .computeIfAbsent(one.version(), v -> new HashSet<>())
+          .add(CommitPolicy.ownerOf(one.block()));
+    }
+    return owners.values().stream().anyMatch(of -> of.size() > 1);
+  }
+
   /** What the processes were told at the end, for people. */
   String outcome() {
     StringBuilder text = new StringBuilder("horizon=" + truth.horizon());
@@ -167,7 +183,9 @@ final class Cell {
 
   /** A change took effect. */
   void applied(StoreRequest request, StoreResponse response) {
-    if (request instanceof StoreRequest.Delete) {
+    if (request instanceof StoreRequest.Delete delete) {
+      boolean log = delete.keys().stream().anyMatch(key -> key.startsWith("manifest/"));
+      require(!log, Promise.NOTHING_REMOVED, delete.keys().toString());
       everyStepReadable(truth.horizon());
     }
     if (!(response instanceof StoreResponse.Created)) {

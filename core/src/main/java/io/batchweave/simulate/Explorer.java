@@ -69,15 +69,20 @@ public final class Explorer {
     final LongHashSet fingerprints = new LongHashSet();
     final TreeSet<String> outcomes = new TreeSet<>();
 
+    /** How many of them have a version with blocks of several owners. */
+    int helped;
+
     private void add(Cell cell) {
       if (fingerprints.add(cell.end())) {
         outcomes.add(cell.outcome());
+        helped += cell.helped() ? 1 : 0;
       }
     }
 
     private void clear() {
       fingerprints.clear();
       outcomes.clear();
+      helped = 0;
     }
   }
 

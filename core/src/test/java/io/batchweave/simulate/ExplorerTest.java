@@ -149,6 +149,23 @@ class ExplorerTest {
     assertTrue(fewer.transitions() < all.transitions(), () -> all + " " + fewer);
   }
 
+  /** A committer that does not list serves itself alone: told by what its versions hold. */
+  @Test
+  void shouldHelpAndTellACommitterThatDoesNotList() {
+    Ends listing = new Ends();
+    Explorer.explore(
+        empty().producers(2, 1), PlantedBug.NONE, Reduction.LOCAL_FIRST, MOST_STATES, listing);
+    assertTrue(listing.helped > 0);
+    Ends blind = new Ends();
+    Explorer.explore(
+        empty().producers(2, 1),
+        new PlantedBugs.DoesNotList(),
+        Reduction.LOCAL_FIRST,
+        MOST_STATES,
+        blind);
+    assertEquals(0, blind.helped);
+  }
+
   static Stream<Arguments> bugs() {
     Scope alone = empty().producers(1, 2).faults(0, 1);
     Scope unclear = empty().producers(2, 2).faults(0, 1);
@@ -159,6 +176,11 @@ class ExplorerTest {
         bug(PlantedBugs.CleansUpAfterUnclear::new, alone, Promise.EVERY_STEP_READABLE),
         bug(PlantedBugs.FenceCheckedBeforeTheCommit::new, unclear, null),
         bug(PlantedBugs.CommitsWithoutFolding::new, unclear, Promise.NO_VOID_VERSION),
+        bug(
+            PlantedBugs.JudgesAPackByItsFirstSeq::new,
+            SmallCase.PACK_OVER_THE_HORIZON.scope(),
+            Promise.EVERY_STEP_READABLE),
+        bug(PlantedBugs.TrimDeletes::new, SmallCase.ROLLBACK_RACE.scope(), Promise.NOTHING_REMOVED),
         bug(PlantedBugs.SnapshotOffByOne::new, snapshot, Promise.SNAPSHOT_IS_THE_FOLD));
   }
 

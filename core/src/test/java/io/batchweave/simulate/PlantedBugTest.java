@@ -38,7 +38,17 @@ class PlantedBugTest {
             Promise.SOURCE_STATE_MATCHES),
         bug(PlantedBugs.EndForNotYet::new, Promise.END_ONLY_WHEN_SEALED),
         bug(PlantedBugs.SeqOfferedWithAnotherObject::new, Promise.SEQ_BOUND_TO_ONE_OBJECT),
-        bug(PlantedBugs.CommitsWithoutFolding::new, Promise.NO_VOID_VERSION));
+        bug(PlantedBugs.CommitsWithoutFolding::new, Promise.NO_VOID_VERSION),
+        bug(
+            PlantedBugs.HelpsAnOldEpoch::new,
+            Promise.SEQ_BOUND_TO_ONE_OBJECT,
+            Promise.EACH_BATCH_ONCE_IN_ORDER,
+            Promise.ACKNOWLEDGED_IS_IN_THE_LOG),
+        bug(
+            PlantedBugs.JudgesAPackByItsFirstSeq::new,
+            Promise.NOTHING_REMOVED,
+            Promise.EVERY_STEP_READABLE),
+        bug(PlantedBugs.TrimDeletes::new, Promise.NOTHING_REMOVED));
   }
 
   @ParameterizedTest(name = "{0}")

@@ -1,6 +1,8 @@
 package io.batchweave.simulate;
 
 import io.batchweave.Bytes;
+import io.batchweave.format.AnnouncementCodec;
+import io.batchweave.format.AnnouncementName;
 import io.batchweave.format.Block;
 import io.batchweave.format.DataObject;
 import io.batchweave.format.ManifestCodec;
@@ -8,9 +10,12 @@ import io.batchweave.format.ManifestVersion;
 import io.batchweave.format.ObjectNames;
 import io.batchweave.format.SnapshotCodec;
 import io.batchweave.format.SnapshotRecord;
+import io.batchweave.format.SourceState;
 import io.batchweave.format.TgbEntry;
 import io.batchweave.format.VersionHeader;
+import io.batchweave.log.BlockOutcome;
 import io.batchweave.log.Fold;
+import io.batchweave.log.ProducerState;
 import io.batchweave.log.State;
 import io.batchweave.read.StepResult;
 import io.batchweave.store.StoreFailure;
@@ -22,6 +27,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.UUID;
@@ -315,6 +321,143 @@ final class PlantedBugs {
               header.newestSnapshot(),
               header.paceMillis());
       return new PutIfAbsent(put.key(), Bytes.wrap(ManifestCodec.encode(blind, version.blocks())));
+    }
+  }
+
+  /** The state of the log, from its versions; null where one cannot be read. */
+  static State head(SortedMap<String, Bytes> objects, List<TgbEntry> entries) {
+    State state = State.empty(Prehistory.STREAM);
+    String key = ObjectNames.version(1);
+    for (Bytes body = objects.get(key); body != null; body = objects.get(key)) {
+      for (BlockOutcome block : Fold.apply(state, ManifestCodec.decode(key, body)).blocks()) {
+        if (block.accepted() && block.block() instanceof Block.Produce produce) {
+          entries.addAll(produce.entries());
+        }
+      }
+      key = ObjectNames.version(state.version() + 1);
+    }
+    return state;
+  }
+
+  /** Batches that were announced in an epoch that is over are committed in the one that is not. */
+  static final class HelpsAnOldEpoch implements PlantedBug {
+    @Override
+    public StoreRequest sending(Hands hands, long requestId, StoreRequest request) {
+      if (!isVersion(request) || !(request instanceof PutIfAbsent put)) {
+        return request;
+      }
+      ManifestVersion version = ManifestCodec.decode(put.key(), put.body());
+      State state = head(hands.objects(), new ArrayList<>());
+      if (state.version() + 1 != version.header().version()) {
+        return request;
+      }
+      List<Block> blocks = new ArrayList<>(version.blocks());
+      for (String key : List.copyOf(hands.objects().keySet())) {
+        Block.Produce old = outdated(hands.objects(), key, state);
+        if (old != null
+            && batches(request).stream().noneMatch(b -> b.producer().equals(old.producer()))) {
+          ProducerState producer = Objects.requireNonNull(state.producer(old.producer()));
+          blocks.add(adopted(hands, old, producer.epoch()));
+          break;
+        }
+      }
+      return new PutIfAbsent(put.key(), Bytes.wrap(ManifestCodec.encode(version.header(), blocks)));
+    }
+
+    /** The block of an announcement that would be next, were its epoch not over. */
+    private static Block.@Nullable Produce outdated(
+        SortedMap<String, Bytes> objects, String key, State state) {
+      Bytes body = objects.get(key);
+      if (body == null
+          || !(ObjectNames.parseAnnouncement(key) instanceof AnnouncementName.Produce name)) {
+        return null;
+      }
+      ProducerState producer = state.producer(name.producer());
+      boolean next =
+          producer != null
+              && name.epoch() < producer.epoch()
+              && name.firstSeq() == producer.nextSeq();
+      return next
+              && AnnouncementCodec.decode(key, body).block() instanceof Block.Produce produce
+              && produce.sourceState() instanceof SourceState.Inline
+          ? produce
+          : null;
+    }
+
+    private static Block adopted(Hands hands, Block.Produce produce, int epoch) {
+      List<TgbEntry> entries = new ArrayList<>();
+      for (TgbEntry entry : produce.entries()) {
+        DataObject old = entry.object();
+        DataObject object =
+            new DataObject(old.producer(), epoch, old.firstSeq(), old.lastSeq(), old.random());
+        Bytes body = hands.objects().get(ObjectNames.data(old));
+        if (body != null) {
+          hands.objects().put(ObjectNames.data(object), body);
+        }
+        entries.add(
+            new TgbEntry(
+                object,
+                entry.seq(),
+                entry.offset(),
+                entry.lengthBytes(),
+                entry.footerLengthBytes(),
+                entry.footerCrc32c(),
+                entry.slices()));
+      }
+      return new Block.Produce(
+          produce.producer(), epoch, produce.firstSeq(), entries, produce.sourceState());
+    }
+  }
+
+  /** A pack goes when the horizon has passed the first batch in it. */
+  static final class JudgesAPackByItsFirstSeq implements PlantedBug {
+    private static final long ID = 2 * OWN_ID;
+
+    @Override
+    public @Nullable StoreResponse hearing(
+        Hands hands, long requestId, StoreRequest request, StoreResponse response) {
+      if (requestId == ID) {
+        return null;
+      }
+      if (response instanceof StoreResponse.Listed && request.key().startsWith("data/")) {
+        List<TgbEntry> entries = new ArrayList<>();
+        State state = head(hands.objects(), entries);
+        List<String> keys = new ArrayList<>();
+        for (TgbEntry entry : entries.subList(0, (int) state.horizon())) {
+          if (entry.seq() == entry.object().firstSeq()) {
+            keys.add(ObjectNames.data(entry.object()));
+          }
+        }
+        if (!keys.isEmpty()) {
+          hands.send(ID, new StoreRequest.Delete(keys));
+        }
+      }
+      return response;
+    }
+  }
+
+  /** Whoever cleans up takes the oldest version along: its number is free again. */
+  static final class TrimDeletes implements PlantedBug {
+    @Override
+    public StoreRequest sending(Hands hands, long requestId, StoreRequest request) {
+      if (!(request instanceof StoreRequest.Delete delete)) {
+        return request;
+      }
+      List<String> keys = new ArrayList<>(delete.keys());
+      keys.add(ObjectNames.version(1));
+      return new StoreRequest.Delete(keys);
+    }
+  }
+
+  /** What others announce is never seen. */
+  static final class DoesNotList implements PlantedBug {
+    @Override
+    public StoreResponse hearing(
+        Hands hands, long requestId, StoreRequest request, StoreResponse response) {
+      return response instanceof StoreResponse.Listed
+              && request.key().startsWith(ObjectNames.ANNOUNCEMENTS)
+          ? new StoreResponse.Listed(List.of(), false)
+          : response;
     }
   }
 }
