@@ -26,6 +26,7 @@ public final class HeapPerFetch implements Bar {
   private static final double GOAL_BYTES = 16 << 10;
   private static final double GOAL_RATIO = 1.5;
   private static final int WARMUP = 4_000;
+  private static final int WARMUP_OF_SIZE = 30;
   private static final int FETCHES = 100;
   private static final int BATCH = 10;
 
@@ -84,7 +85,7 @@ public final class HeapPerFetch implements Bar {
   }
 
   private static Sample allocated(BenchRun run, ThreadMXBean threads, Runnable fetch) {
-    repeat(BATCH, fetch);
+    repeat(WARMUP_OF_SIZE, fetch);
     Sample perFetch = new Sample();
     for (int batch = 0; batch < run.rounds(FETCHES / BATCH); batch++) {
       long before = threads.getTotalThreadAllocatedBytes();

@@ -108,10 +108,19 @@ final class RangeCheck {
     }
   }
 
+  /** Wakes so many at most, once each: one that finds all taken is not replaced. */
   private void wakeReaders(int most) {
-    for (int running = readers.get(); running < most; running = readers.get()) {
-      if (readers.compareAndSet(running, running + 1) && !threads.execute(this::readPieces)) {
-        return; // Closed: nobody asks for the verdict any more.
+    int left = most;
+    while (left > 0 && isWritten(claimed.get())) {
+      int running = readers.get();
+      if (running >= most) {
+        return;
+      }
+      if (readers.compareAndSet(running, running + 1)) {
+        left--;
+        if (!threads.execute(this::readPieces)) {
+          return; // Closed: nobody asks for the verdict any more.
+        }
       }
     }
   }

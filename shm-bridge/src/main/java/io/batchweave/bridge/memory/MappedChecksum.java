@@ -1,7 +1,6 @@
 package io.batchweave.bridge.memory;
 
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.util.zip.CRC32C;
 
 /**
@@ -14,6 +13,9 @@ public final class MappedChecksum {
 
   private final CRC32C crc = new CRC32C();
   private final byte[] chunk = new byte[CHUNK_BYTES];
+
+  /** The same, so that a copy makes no object even where it is not compiled. */
+  private final MemorySegment chunkSegment = MemorySegment.ofArray(chunk);
 
   /** Creates one, with a buffer of its own. */
   public MappedChecksum() {}
@@ -31,7 +33,7 @@ public final class MappedChecksum {
     long end = position + lengthBytes;
     for (long at = position; at < end; at += CHUNK_BYTES) {
       int length = (int) Math.min(CHUNK_BYTES, end - at);
-      MemorySegment.copy(mapped, ValueLayout.JAVA_BYTE, at, chunk, 0, length);
+      MemorySegment.copy(mapped, at, chunkSegment, 0, length);
       crc.update(chunk, 0, length);
     }
     return (int) crc.getValue();
