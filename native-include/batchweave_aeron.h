@@ -385,8 +385,12 @@ static inline bw_status bw_aeron_poll_until(bw_aeron *aeron, bw_aeron_subscripti
     int rounds = 0;
     for (;;) {
         const bw_status work = bw_aeron_work(aeron, error);
-        if (work == BW_OK) {
+        if (work == BW_OK && bw_now_ns() < deadline_ns) {
             continue; /* all events first: one may take the image away */
+        }
+        if (work == BW_OK) {
+            return bw_fail(error, BW_ERROR_STARVED, "no answer from the daemon: streamId=%d; try again",
+                    subscription->stream_id);
         }
         if (work != BW_AGAIN) {
             return work;

@@ -589,11 +589,13 @@ static inline bw_status bw_aeron_await(
             }
         } else if (status != BW_AGAIN) {
             return status;
-        } else if (bw_now_ns() >= deadline_ns) {
+        }
+        if (bw_now_ns() >= deadline_ns) {
             return bw_fail(error, BW_ERROR_STARVED,
                     "no answer from the media driver: directory=%s event=0x%04X; try again",
                     aeron->directory, (unsigned)type);
-        } else {
+        }
+        if (status == BW_AGAIN) {
             bw_aeron_idle(&rounds);
         }
     }

@@ -211,7 +211,7 @@ typedef struct bw_stream_status {
     int64_t horizon;
     /** The first step of the session. */
     int64_t start_step;
-    /** Steps from there to next_step that the session reads; skipped ones do not count. */
+    /** Steps from there to next_step that the session reads; skipped and reclaimed ones do not count. */
     int64_t session_steps;
     /** Whether the stream ends at next_step; otherwise more may come. */
     bool sealed;

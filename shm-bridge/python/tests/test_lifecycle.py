@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import concurrent.futures
+import hashlib
 import os
 import pathlib
+import struct
 import time
-from typing import Any, Callable
+import types
+from typing import Any, Callable, Optional
 
+import java_tools
 import pytest
+import torch
+from conftest import REPOSITORY
 
 import batchweave
-from batchweave import DeadlineExceeded, Refused, Superseded
+from batchweave import DeadlineExceeded, Reclaimed, Refused, Superseded
 from batchweave._token import decode
 from batchweave.torch import StepLoader
-from system import STEPS, write_stream
+from system import RING, STEPS, Daemon, write_stream
 
 WAIT_S = 60.0
 pytestmark = pytest.mark.timeout(400)  # several processes each, and none of it depends on time
@@ -149,14 +155,124 @@ def test_should_name_the_request_that_the_store_swallowed(serve, place, tmp_path
     assert late.object == str(tgb.relative_to(url))
     assert late.attempts >= 1
     assert "no answer from the store" in str(late.status)
+    for fact in (url, "rank=3", "step=0", f"key={late.object}", f"attempts={late.attempts}"):
+        assert fact in str(late), fact
 
 
 def _late(
     reader: batchweave.Reader, wanted: Callable[[DeadlineExceeded], bool]
 ) -> DeadlineExceeded:
+    """Asks with a deadline until the error is the wanted one; each comes a second after it, at
+    most, and some more where the machine is busy."""
     end = time.monotonic() + WAIT_S
     while True:
+        began = time.monotonic()
         with pytest.raises(DeadlineExceeded) as raised:
-            reader.next(deadline_s=2)
+            reader.next(deadline_s=3)
+        assert 3 <= time.monotonic() - began <= 3 + 1 + 10
         if wanted(raised.value) or time.monotonic() > end:
             return raised.value
+
+
+def test_should_give_a_rank_the_same_bytes_on_another_node(rank, processes, place, tmp_path):
+    """Case U15: rank 3 of 8 dies with step 20 in its hands, and asks for it on another node."""
+    url = str(tmp_path / "stream")
+    write_stream(url, dp=8, cp=1, first=0, steps=24, lengths="1000", seal=True)
+    nodes = [place, place.with_name("another-node")]
+    for node in nodes:
+        daemon = Daemon(node, url)
+        processes.callback(daemon.kill)
+    told = {"group": "u15", "session": "s", "dp_size": 8, "dp": 3, "rank": 3}
+    victim = rank()
+    victim.attach(url, nodes[0], **told, local_readers=1)
+    victim.do("for _ in range(20): reader.next().release()")
+    view = decode(bytes.fromhex(victim.do("reader.token.hex()"))).view_version
+    victim.do("import hashlib\nstep = reader.next()\nstep.step")
+    seen = victim.do("hashlib.sha256(memoryview(step.slices[0])).hexdigest()")
+    victim.kill()
+    told.update(next_step=20, view_version=view, local_readers=1)
+    with attach(url, nodes[1], **told) as again:
+        assert again.next_step == 20
+        for number in range(20, 24):
+            with again.next() as step:
+                assert step.step == number
+                content = bytes(memoryview(step.slices[0]))
+                assert struct.pack("<i", number * 10000 + 300) * 1000 in content
+                assert number != 20 or hashlib.sha256(content).hexdigest() == seen
+        assert again.next() is None
+        assert decode(again.token).view_version == view
+
+
+def test_should_say_reclaimed_to_a_reader_that_the_collector_overtook(serve, rank, place, tmp_path):
+    """Case D5: the data, or RECLAIMED with the horizon; never an object that is not there."""
+    url = str(tmp_path / "stream")
+    for first in (0, 32):
+        write_stream(url, dp=1, cp=1, first=first, steps=32, lengths="1000", seal=False)
+    before = set((tmp_path / "stream" / "data").rglob("*.tgb"))
+    serve(url, memory_bytes=RING)
+    with attach(url, place, group="slow", session="s") as reader:
+        reader.next().release()
+        for command in (
+            ("session", "end", url, "slow", "s"),
+            ("checkpoint", "add", url, "slow", "kept", 40),
+            ("reclaim", url),
+        ):
+            java_tools.run("io.batchweave.cli.Main", *command)
+        left = set((tmp_path / "stream" / "data").rglob("*.tgb"))
+        assert left < before, "the collector deleted what lies below the horizon"
+        served = 1
+        with pytest.raises(Reclaimed) as reclaimed:
+            for step in reader:
+                assert step.step == served < 40
+                value = struct.pack("<i", served * 10000) * 1000
+                assert value in bytes(memoryview(step.slices[0]))
+                served += 1
+    assert "horizon=40" in str(reclaimed.value)
+    assert served < 32
+
+
+def test_should_run_what_the_readme_shows_of_training(serve, place, tmp_path, monkeypatch):
+    """The example of README.md, from the beginning and again from its checkpoint."""
+    text = (REPOSITORY / "README.md").read_text()
+    example = text.split("## In PyTorch")[1].split("```python")[1].split("```")[0]
+    url = str(tmp_path / "stream")
+    write_stream(url, dp=1, cp=1, first=0, steps=12, lengths="8", seal=True)
+    serve(url)
+    assert "s3://bucket/run7" in example and "pretrain" in example
+    example = example.replace("s3://bucket/run7", url)
+    monkeypatch.setenv("BATCHWEAVE_DIR", str(place))
+    path = tmp_path / "model.pt"
+
+    def run(session: str, resume: Optional[pathlib.Path]) -> list:
+        monkeypatch.setenv("TORCHELASTIC_RUN_ID", session)
+        model = _Model()
+        names = {
+            "model": model,
+            "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
+            "resume": resume,
+            "device": "cpu",
+            "time_for_a_checkpoint": lambda: len(model.steps) == 5,
+            "save": torch.save,
+            "path": path,
+            "name": "five",
+            "torch": torch,
+        }
+        exec(compile(example, "README.md", "exec"), names)
+        names["loader"].close()
+        return model.steps
+
+    assert run("one", None) == list(range(12))
+    assert run("two", path) == list(range(5, 12))
+
+
+class _Model(torch.nn.Module):
+    """Notes the steps whose tokens it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(1))
+        self.steps: list = []
+
+    def forward(self, tokens: torch.Tensor) -> Any:
+        self.steps.append(int(tokens[0]) // 10000)
+        return types.SimpleNamespace(loss=(tokens * self.weight).sum())

@@ -294,7 +294,8 @@ class Reader:
         Returns:
             ``next_step``, the number of steps committed; ``horizon``, the first step not reclaimed;
             ``sealed``, whether the stream ends there; ``start_step``, where this session began, and
-            ``session_steps``, how many steps it reads from there to the head.
+            ``session_steps``, how many steps it reads from there to the head; what was reclaimed
+            does not count.
 
         Raises:
             Superseded: the session is over.

@@ -232,7 +232,10 @@ class StepLoader(IterableDataset[dict[str, Any]]):
         self._attached().checkpointed(id, keep=keep, token=token, deadline_s=deadline_s)
 
     def __len__(self) -> int:
-        """Steps of the session, from its start to the end of the stream; skipped ones not counted.
+        """Steps of the session, from its start to the end of the stream.
+
+        Those that were skipped or reclaimed do not count, so it is at most what it was before a
+        reclaim; every rank that asks then gets the same.
 
         Raises:
             TypeError: the loader is not attached in this process yet, or the stream is not sealed:

@@ -47,6 +47,17 @@ public final class Operator implements AutoCloseable {
     return new Operator(context, Streams.describe(context.store()));
   }
 
+  /**
+   * Opens a stream that was described before; asks the store nothing.
+   *
+   * @param context settings; concluded here
+   * @param descriptor the stream of its store
+   */
+  public static Operator open(OperatorContext context, StreamDescriptor descriptor) {
+    context.conclude();
+    return new Operator(context, descriptor);
+  }
+
   /** The stream. */
   public StreamDescriptor descriptor() {
     return descriptor;

@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +35,9 @@ import org.jspecify.annotations.Nullable;
  * take a timeout. Thread-safe.
  */
 public final class StreamReader implements AutoCloseable {
+  /** Longer than the largest slice takes. */
+  private static final long BODY_NS = TimeUnit.MINUTES.toNanos(15);
+
   private static final long MAX_SLICE_BYTES = 1L << 30;
   private static final long HEAD_TIMEOUT_NS = 60_000_000_000L;
 
@@ -386,7 +390,7 @@ public final class StreamReader implements AutoCloseable {
   /** Reads a part of a step's object; if it does not exist, the head tells why. */
   private Bytes read(long step, String key, ByteRange range) {
     try {
-      return Streams.join(context.store().get(key, range, range.lengthBytes()));
+      return Streams.join(context.store().get(key, range, range.lengthBytes()), BODY_NS);
     } catch (StoreException e) {
       if (e.failure() != StoreFailure.NOT_FOUND) {
         throw e;

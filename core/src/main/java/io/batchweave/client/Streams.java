@@ -24,10 +24,16 @@ import java.util.UUID;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.agrona.concurrent.SystemNanoClock;
 
 /** Makes and describes streams: the object {@code stream} under a root. */
 public final class Streams {
+  /** Longer than all attempts of a store that answers at all. */
+  private static final long ANSWER_NS = TimeUnit.SECONDS.toNanos(90);
+
   private Streams() {}
 
   /**
@@ -112,7 +118,7 @@ public final class Streams {
             UUID.randomUUID(), Envelope.FORMAT, grid.dp(), grid.cp(), capabilities);
     Payload body = Payload.of(Bytes.wrap(StreamCodec.encode(created)));
     try {
-      if (join(store.putIfAbsent(ObjectNames.STREAM, body)) == PutOutcome.CREATED) {
+      if (join(store.putIfAbsent(ObjectNames.STREAM, body), ANSWER_NS) == PutOutcome.CREATED) {
         return created;
       }
     } catch (StoreException e) {
@@ -173,7 +179,7 @@ public final class Streams {
   public static Optional<StreamDescriptor> find(ObjectStore store) {
     Bytes bytes;
     try {
-      bytes = join(store.get(ObjectNames.STREAM, null, Limits.STREAM_BYTES));
+      bytes = join(store.get(ObjectNames.STREAM, null, Limits.STREAM_BYTES), ANSWER_NS);
     } catch (StoreException e) {
       if (e.failure() == StoreFailure.NOT_FOUND) {
         return Optional.empty();
@@ -183,15 +189,25 @@ public final class Streams {
     return Optional.of(StreamCodec.decode(ObjectNames.STREAM, bytes));
   }
 
-  /** Waits for a request and throws what it ended with. */
-  static <T> T join(CompletableFuture<T> future) {
+  /** Waits for a request, not for ever, and throws what it ended with. */
+  static <T> T join(CompletableFuture<T> future, long waitNs) {
     try {
-      return future.join();
-    } catch (CompletionException e) {
+      return future.get(waitNs, TimeUnit.NANOSECONDS);
+    } catch (ExecutionException e) {
       if (e.getCause() instanceof BatchWeaveException cause) {
         throw cause;
       }
-      throw e;
+      throw new CompletionException(e.getCause());
+    } catch (TimeoutException e) {
+      future.cancel(false);
+      throw new BatchWeaveException(
+          Kind.RETRYABLE,
+          "no answer from the store: waitedMs=" + waitNs / 1_000_000 + "; try again",
+          e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      future.cancel(false);
+      throw new BatchWeaveException(Kind.RETRYABLE, "interrupted while waiting; call again", e);
     } catch (CancellationException e) {
       throw new BatchWeaveException(Kind.RETRYABLE, "request cancelled; try again", e);
     }

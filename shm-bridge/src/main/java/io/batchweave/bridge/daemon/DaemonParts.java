@@ -3,6 +3,7 @@ package io.batchweave.bridge.daemon;
 import io.batchweave.client.MachineAgent;
 import io.batchweave.client.Operator;
 import io.batchweave.client.OperatorContext;
+import io.batchweave.format.StreamDescriptor;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -83,12 +84,15 @@ final class DaemonParts implements AutoCloseable {
 
   /** Changes the log of a stream; its methods block. Closed by the caller. */
   Operator newOperator(StreamSource source) {
-    return Operator.open(
+    OperatorContext settings =
         new OperatorContext()
             .store(source.retryingStore())
             .agent(followers)
             .nanoClock(context.nanoClock())
-            .timeoutNs(PROPOSE_NS));
+            .timeoutNs(PROPOSE_NS);
+    StreamDescriptor known = source.descriptor();
+    // Few threads run these: none of them may wait for an answer of the store without a deadline.
+    return known == null ? Operator.open(settings) : Operator.open(settings, known);
   }
 
   /** Wakes the agent's thread, from any other. */

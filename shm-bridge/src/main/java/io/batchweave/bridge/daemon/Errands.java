@@ -31,12 +31,22 @@ final class Errands {
   private static final int RETRY_MILLIS = 50;
   private static final long AGAIN_NS = TimeUnit.MILLISECONDS.toNanos(200);
 
+  /** How long an answer is there for those who are about to ask again; then it would be old. */
+  private static final long KEEP_NS = TimeUnit.SECONDS.toNanos(3);
+
+  /** An errand that nobody has asked for in this time is not tried once more. */
+  private static final long WANTED_NS = TimeUnit.SECONDS.toNanos(10);
+
   /** One of them; run on another thread until it has an answer. */
   private final class Errand implements Runnable {
     private final Request request;
     private final StreamSource source;
     private volatile String status;
-    private volatile @Nullable Answer answer;
+    private volatile long wantedNs = now();
+    private volatile @Nullable Done done;
+
+    /** How many were told NOT_YET and have not come back; of the agent's thread. */
+    private int owed;
 
     Errand(Request request, StreamSource source) {
       this.request = request;
@@ -44,21 +54,40 @@ final class Errands {
       this.status = "the log is being asked: " + request.describe();
     }
 
+    private void end(@Nullable Answer answer) {
+      done = new Done(answer, now());
+    }
+
+    /** Whether whoever asks now has to begin anew. */
+    boolean isOver(long now) {
+      Done ended = done;
+      return ended != null && (ended.answer() == null || now - ended.atNs() >= KEEP_NS);
+    }
+
+    @Nullable Answer answer() {
+      Done ended = done;
+      return ended == null ? null : ended.answer();
+    }
+
     @Override
     public void run() {
       try (Operator operator = parts.newOperator(source)) {
-        answer = answer(operator);
+        end(answer(operator));
       } catch (SessionRefusedException refused) {
-        answer = new Refused(codeOf(refused.reason()), refused.getMessage(), refused.step(), -1, 0);
+        end(new Refused(codeOf(refused.reason()), refused.getMessage(), refused.step(), -1, 0));
       } catch (BatchWeaveException e) {
         if (e.kind() == Kind.RETRYABLE || e.kind() == Kind.UNKNOWN_OUTCOME) {
           status = "the log did not decide yet: " + request.describe() + ": " + e.getMessage();
-          var _ = parts.background().schedule(this, AGAIN_NS, TimeUnit.NANOSECONDS);
+          if (now() - wantedNs < WANTED_NS) {
+            var _ = parts.background().schedule(this, AGAIN_NS, TimeUnit.NANOSECONDS);
+          } else {
+            end(null);
+          }
         } else {
-          answer = new Refused(RefusalCode.STREAM_FAILED, e.getMessage());
+          end(new Refused(RefusalCode.STREAM_FAILED, e.getMessage()));
         }
       } catch (RuntimeException | Error defect) {
-        answer = new Refused(RefusalCode.STREAM_FAILED, request.describe() + ": " + defect);
+        end(new Refused(RefusalCode.STREAM_FAILED, request.describe() + ": " + defect));
       }
       parts.wake();
     }
@@ -75,17 +104,22 @@ final class Errands {
               SessionOpening.known(it.group(), it.session(), it.viewVersion()).attempt(operator);
           State head = operator.state();
           long start = opened.session().startStep();
+          // Below the horizon nobody knows any more what was skipped: the log has let go of it.
+          long first = Math.max(start, head.horizon());
           yield new Answer.Status(
               head.nextStep(),
               head.horizon(),
               head.sealed(),
               start,
-              opened.view().count(start, head.nextStep()));
+              opened.view().count(first, head.nextStep()));
         }
         case Hello hello -> throw new IllegalArgumentException("not an errand: " + hello);
       };
     }
   }
+
+  /** What became of an errand; without an answer it was given up because nobody wanted one. */
+  private record Done(@Nullable Answer answer, long atNs) {}
 
   /** A request that was not answered yet. */
   private record Waiting(Request request, Errand errand, long untilNs) {}
@@ -104,11 +138,13 @@ final class Errands {
   void onRequest(Request request, StreamSource source) {
     Request what = request.withAttempt(0, 0);
     Errand errand = errands.get(what);
-    if (errand == null) {
+    if (errand == null || errand.isOver(now())) {
       errand = new Errand(request, source);
       errands.put(what, errand);
       parts.background().execute(errand);
     }
+    errand.owed = Math.max(0, errand.owed - 1);
+    errand.wantedNs = now();
     waiting.add(new Waiting(request, errand, now() + HandshakeProtocol.HOLD_NS));
   }
 
@@ -118,22 +154,28 @@ final class Errands {
 
   /** Answers what is done, and those that have waited long enough. */
   int doWork() {
-    if (waiting.isEmpty()) {
+    if (errands.isEmpty() && waiting.isEmpty()) {
       return 0;
     }
     long now = now();
     int before = waiting.size();
     waiting.removeIf(each -> {
-      Answer done = each.errand().answer;
+      Answer done = each.errand().answer();
       if (done == null && now - each.untilNs() < 0) {
         return false;
       }
-      answers.accept(
-          each.request(), done == null ? Refused.notYet(each.errand().status, RETRY_MILLIS) : done);
+      if (done == null) {
+        each.errand().owed++;
+        done = Refused.notYet(each.errand().status, RETRY_MILLIS);
+      }
+      answers.accept(each.request(), done);
       return true;
     });
-    // Who asks again has it looked up again: everything here is idempotent.
-    errands.values().removeIf(errand -> errand.answer != null);
+    // An answer that came too late for who asked is there when he asks again, whoever else asks;
+    // who asks for the first time has it looked up anew.
+    errands
+        .values()
+        .removeIf(errand -> errand.isOver(now) || (errand.done != null && errand.owed == 0));
     return before - waiting.size();
   }
 

@@ -120,7 +120,15 @@ final class Launches {
       }
       case Launch.Standing.Live live -> {
         waiting.remove(each.hello().readerFile());
-        handler.onLive(each.hello(), each.session(), each.source(), live.opened());
+        try {
+          handler.onLive(each.hello(), each.session(), each.source(), live.opened());
+        } catch (RuntimeException | Error defect) {
+          // Silence would tell the rank nothing until its deadline.
+          refuse.accept(
+              each.hello(),
+              Answer.Refused.notYet("the daemon could not attach it: " + defect, RETRY_MILLIS));
+          throw defect;
+        }
       }
     }
     return true;

@@ -40,10 +40,17 @@
  * view: in Welcome, in the control file, and what the session passes over ({@link
  * io.batchweave.read.SessionView}). Nothing is registered that this node has no ring for. The
  * session's reader also watches its group ({@code GroupWatch}), at least every five seconds: when a
- * newer launch is in the log, the ring closes and its ranks are told SUPERSEDED. Nobody ends a
- * session that stops in the middle: it protects what it may ask for until the next launch, or
- * {@code batchweave session end}. {@code Errands} registers checkpoints and asks how the stream
- * stands.
+ * newer launch is in the log, the ring closes and its ranks are told SUPERSEDED.
+ *
+ * <p>No daemon ends a session, neither one that stops in the middle nor one whose ranks here have
+ * all come to the sealed end: ranks of another node may still read, and no daemon knows of others;
+ * a rank may go back within its session, and registers the checkpoint it writes after the last
+ * step, which an ended session refuses. So a session protects what it may ask for until the next
+ * launch, or {@code batchweave session end}: too much at times, never too little.
+ *
+ * <p>{@code Errands} registers checkpoints and asks how the stream stands, in the background and
+ * with a deadline for each attempt; a rank that has waited for long is told NOT_YET with the
+ * trouble and asks again, and finds the answer that came meanwhile.
  *
  * <p><b>A step that failed</b>: what the store does not have is looked up in the log first: below
  * the horizon it is RECLAIMED. With {@code --on-corrupt SKIP} a step whose bytes stay wrong is

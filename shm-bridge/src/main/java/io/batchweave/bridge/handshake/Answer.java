@@ -63,7 +63,8 @@ public sealed interface Answer {
    * @param horizon first step not reclaimed
    * @param sealed whether the stream ends at {@code nextStep}
    * @param startStep the session's start
-   * @param sessionSteps steps from there to {@code nextStep} that the session does not pass over
+   * @param sessionSteps steps from there, or from a later horizon, to {@code nextStep} that the
+   *     session does not pass over
    */
   record Status(long nextStep, long horizon, boolean sealed, long startStep, long sessionSteps)
       implements Answer {}

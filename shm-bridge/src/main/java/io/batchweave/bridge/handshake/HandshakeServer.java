@@ -7,7 +7,6 @@ import io.aeron.Publication;
 import io.aeron.Subscription;
 import io.aeron.driver.MediaDriver;
 import io.aeron.driver.ThreadingMode;
-import io.aeron.exceptions.RegistrationException;
 import io.aeron.logbuffer.FragmentHandler;
 import io.aeron.logbuffer.FrameDescriptor;
 import io.aeron.logbuffer.Header;
@@ -59,6 +58,7 @@ public final class HandshakeServer implements AutoCloseable {
 
   private static final int FRAGMENTS_PER_POLL = 16;
   private static final int MAX_ANSWERS = 1_024;
+  private static final int DEFECT_RETRY_MILLIS = 200;
 
   private final RequestHandler handler;
   private final ErrorHandler errors;
@@ -291,7 +291,15 @@ public final class HandshakeServer implements AutoCloseable {
       }
       return;
     }
-    handler.onRequest(request);
+    try {
+      handler.onRequest(request);
+    } catch (RuntimeException | Error defect) {
+      errors.onError(defect);
+      answer(
+          request,
+          Answer.Refused.notYet(
+              "the daemon failed on this request: " + defect, DEFECT_RETRY_MILLIS));
+    }
   }
 
   private int sendAnswers() {
@@ -347,8 +355,9 @@ public final class HandshakeServer implements AutoCloseable {
         return position > 0
             || position == Publication.CLOSED
             || position == Publication.MAX_POSITION_EXCEEDED;
-      } catch (RegistrationException refused) {
-        errors.onError(refused);
+      } catch (RuntimeException | Error defect) {
+        // Refused by the driver, or not to be said: dropped, for the sake of all other answers.
+        errors.onError(defect);
         return true;
       }
     }

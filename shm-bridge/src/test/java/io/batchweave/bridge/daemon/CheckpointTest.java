@@ -18,12 +18,16 @@ import io.batchweave.format.Block.Takeover;
 import io.batchweave.format.Grid;
 import io.batchweave.log.PinState;
 import io.batchweave.read.Token;
+import io.batchweave.store.FaultStore;
+import io.batchweave.store.FaultStore.Fault;
 import io.batchweave.store.ObjectStore;
+import io.batchweave.store.StoreOperation;
 import io.batchweave.store.Stores;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -32,6 +36,8 @@ import org.junit.jupiter.api.Timeout;
 /** Checkpoints that ranks register, and what they are told of their stream. */
 @Timeout(180)
 class CheckpointTest extends DaemonFixture {
+  private static final long SHORT_NS = TimeUnit.MILLISECONDS.toNanos(500);
+
   private TestStream stream;
   private ObjectStore store;
   private Operator operator;
@@ -123,6 +129,37 @@ class CheckpointTest extends DaemonFixture {
       stream.add(2);
       stream.seal();
       assertEquals(new StreamStatus(32, 0, true, 0, 29), rank.status(SOON_NS));
+      // Reclaimed: its skips are forgotten with it, and it counts for nobody.
+      read(rank, 12);
+      rank.checkpointed("a", at(rank, 12), 1, SOON_NS);
+      assertTrue(operator.propose(state -> new Block.Reclaim(10, 0)).accepted());
+      assertEquals(new StreamStatus(32, 10, true, 0, 22), rank.status(SOON_NS));
+      assertNotNull(daemon);
+    }
+  }
+
+  /** A store that does not answer: each call ends by its deadline, and the next ones are served. */
+  @Test
+  void shouldEndByTheDeadlineWhileTheLogGivesNoAnswer() {
+    try (FaultStore faults = new FaultStore(Stores.open(url(), Map.of()), 7);
+        Daemon daemon = Daemon.launch(context().storeSupplier(url -> faults));
+        RankClient rank = client(alone(), Hello.NO_STEP)) {
+      read(rank, 9);
+      faults.randomly(StoreOperation.GET, Fault.HANG, 1);
+      faults.randomly(StoreOperation.LIST, Fault.HANG, 1);
+      // More of them than the daemon has threads for such things.
+      for (int i = 1; i <= 6; i++) {
+        Token at = at(rank, i);
+        String id = "step-" + i;
+        BatchWeaveException late =
+            assertThrows(BatchWeaveException.class, () -> rank.checkpointed(id, at, 1, SHORT_NS));
+        assertEquals(Kind.RETRYABLE, late.kind());
+        assertTrue(late.getMessage().contains("checkpoint=" + id), late.getMessage());
+      }
+      assertTrue(faults.injected(Fault.HANG) > 0);
+      faults.heal(); // what hangs goes on hanging
+      rank.checkpointed("step-9", at(rank, 9), 1, 3 * SOON_NS);
+      assertEquals(30, rank.status(SOON_NS).nextStep());
       assertNotNull(daemon);
     }
   }

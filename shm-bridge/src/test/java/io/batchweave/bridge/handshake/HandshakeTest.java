@@ -55,6 +55,8 @@ class HandshakeTest {
     private final HandshakeServer server;
     private volatile int notYets;
     private volatile boolean silent;
+    private volatile boolean broken;
+    private volatile String suffix = "";
 
     ServerAgent(Path directory, Queue<Throwable> errors) {
       server =
@@ -68,6 +70,9 @@ class HandshakeTest {
     }
 
     private void onRequest(Request request) {
+      if (broken) {
+        throw new IllegalStateException("a defect");
+      }
       if (silent || !(request instanceof Hello hello)) {
         return;
       }
@@ -77,7 +82,7 @@ class HandshakeTest {
         server.answer(hello, Answer.Refused.notYet("3 of 8 ranks are here", 5));
         return;
       }
-      server.answer(hello, welcome(hello));
+      server.answer(hello, welcome(hello, suffix));
     }
 
     @Override
@@ -98,10 +103,14 @@ class HandshakeTest {
   }
 
   private static Answer.Welcome welcome(Hello hello) {
+    return welcome(hello, "");
+  }
+
+  private static Answer.Welcome welcome(Hello hello, String suffix) {
     return new Answer.Welcome(
         0,
         new UUID(1, 2),
-        hello.readerFile(),
+        hello.readerFile() + suffix,
         5_120,
         "ring-0.data",
         4_096,
@@ -212,6 +221,32 @@ class HandshakeTest {
                 new HandshakeClient(directory.resolve("nowhere"), CLOCK)
                     .ask(helloOf(1), CLOCK.nanoTime() + 200_000_000L));
     assertEquals(Kind.RETRYABLE, absent.kind());
+  }
+
+  @Test
+  void shouldSayWhatFailedWhenARequestMakesTheDaemonFail() {
+    agent.broken = true;
+
+    BatchWeaveException failed =
+        assertThrows(BatchWeaveException.class, () -> attach(1, PROMISE_NS));
+
+    assertEquals(Kind.RETRYABLE, failed.kind());
+    assertTrue(String.valueOf(failed.getMessage()).contains("a defect"), failed.getMessage());
+    agent.broken = false;
+    assertInstanceOf(Answer.Welcome.class, attach(2, 10 * PROMISE_NS));
+    assertEquals(0, errors.stream().filter(e -> !(e instanceof IllegalStateException)).count());
+    errors.clear();
+  }
+
+  /** One answer that cannot be written must not keep all others back. */
+  @Test
+  void shouldDropAnAnswerThatCannotBeSaid() {
+    agent.suffix = "x".repeat(HandshakeProtocol.MAX_FILE_BYTES);
+    assertThrows(BatchWeaveException.class, () -> attach(1, PROMISE_NS));
+    agent.suffix = "";
+    assertEquals(welcome(helloOf(2)), attach(2, 10 * PROMISE_NS));
+    assertTrue(errors.stream().anyMatch(e -> e.toString().contains("too long")), "" + errors);
+    errors.clear();
   }
 
   /** A stopped process (SIGSTOP, a long collection) must not lose its own Aeron client. */
