@@ -122,7 +122,8 @@ def test_should_run_the_quick_start_of_the_readme(stream, serve, rank, place):
     serve(url)
     text = (HERE.parent / "README.md").read_text()
     blocks = re.findall(r"(?:^    .*\n|^\n)+", text.split("# What to expect")[0], re.M)
-    with_torch, plain = [block for block in blocks if block.strip()]
+    [with_torch] = [block for block in blocks if "StepLoader(" in block]
+    [plain] = [block for block in blocks if "batchweave.attach(" in block]
     one = rank()
     one.do(f"""
 import torch
