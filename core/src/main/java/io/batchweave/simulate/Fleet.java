@@ -46,7 +46,7 @@ import org.jspecify.annotations.Nullable;
 public final class Fleet {
   static final long MS = 1_000_000;
   static final long SECOND = 1_000 * MS;
-  private static final int VERSIONS_KEPT = 256;
+  private static final int VERSIONS_KEPT = 64;
   private static final int ALMOST_FULL_BYTES = Limits.VERSION_BYTES - Limits.BLOCK_BYTES;
 
   /** A create of a version, as {@link #count} knows it. */
@@ -417,13 +417,23 @@ public final class Fleet {
         }
       }
       if (forgetful) {
-        store.objects().subMap("data/", "data/~").clear();
-        if (nextVersion > VERSIONS_KEPT) {
-          store.objects().remove(ObjectNames.version(nextVersion - VERSIONS_KEPT));
-        }
+        forget();
       }
       nextVersion++;
       nextKey = ObjectNames.version(nextVersion);
+    }
+  }
+
+  private void forget() {
+    store.objects().subMap("data/", "data/~").clear();
+    store.objects().subMap("index/", "index/~").clear();
+    if (nextVersion > VERSIONS_KEPT) {
+      store.objects().remove(ObjectNames.version(nextVersion - VERSIONS_KEPT));
+      store
+          .objects()
+          .headMap(ObjectNames.snapshot(nextVersion - VERSIONS_KEPT))
+          .tailMap("snapshot/")
+          .clear();
     }
   }
 
