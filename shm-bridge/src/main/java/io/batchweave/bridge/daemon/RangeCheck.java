@@ -24,7 +24,7 @@ final class RangeCheck {
   private static final long PIECE_BYTES = 1 << 20;
 
   /** So few bytes are read at once by whoever wrote them: another thread would only wake up. */
-  private static final long READ_AT_ONCE_BYTES = 256 << 10;
+  private static final long READ_AT_ONCE_BYTES = 1 << 20;
 
   /** Told once, on some thread, what came of it. */
   interface Listener {
@@ -97,11 +97,11 @@ final class RangeCheck {
       return;
     }
     long unread = writtenBytes - start(next);
-    boolean last = writtenBytes >= lengthBytes;
+    boolean last = lengthBytes - writtenBytes <= READ_AT_ONCE_BYTES;
     if (unread > READ_AT_ONCE_BYTES) {
       wakeReaders(last ? MOST_READERS - 1 : MOST_READERS);
     }
-    // Whoever wrote the last byte has nothing left to write; before that, writing comes first.
+    // Whoever wrote the end has nothing left to write; before that, writing comes first.
     if (last || unread <= READ_AT_ONCE_BYTES) {
       readers.incrementAndGet();
       readPieces();
