@@ -56,6 +56,13 @@
  * on that they build on exist. Then the versions before the oldest are overwritten, upwards, by
  * empty objects: their numbers are never free again.
  *
+ * <p><b>What a run leaves</b>, uploads under way apart, is at most 1.1 times the data of the steps
+ * that the registrations <em>of S</em> need: packs that reach over h are all that is more. A
+ * session or pin that moves on while the run goes lets go of steps that the next run deletes: over
+ * what the registrations of the moment after a run need, the mean of many runs is at most 1.1 too,
+ * the single one may be more by what one checkpoint lets go. {@code simulate.Month} measures both
+ * after every run, and its test asserts them.
+ *
  * <p><b>Cost</b>: a LIST per 1,000 objects, a DELETE per 1,000 that go, a GET per 256 retained
  * steps; one LIST finds all data objects where they are few, else one per group. Memory: at most
  * {@link io.batchweave.retain.CollectPolicy#markedObjects} hashes of 8 bytes, in several passes if

@@ -40,8 +40,7 @@ public final class Month {
    * @param restarts of producers, nodes and collectors
    * @param horizon at the end
    * @param collections runs of collectors
-   * @param worstStoredRatio the most data stored after one, over what its registrations need
-   * @param worstLiveRatio the same over what those of that moment need, which moved on meanwhile
+   * @param stored data after one, over what is registered for
    * @param requestsPerStep in the second tenth and in the ninth
    * @param virtualSeconds how long it lasted
    */
@@ -54,8 +53,7 @@ public final class Month {
       long restarts,
       long horizon,
       long collections,
-      double worstStoredRatio,
-      double worstLiveRatio,
+      Stored stored,
       Growth requestsPerStep,
       long virtualSeconds) {
     /** Copies the list. */
@@ -63,6 +61,16 @@ public final class Month {
       violations = List.copyOf(violations);
     }
   }
+
+  /**
+   * Data stored after a run of a collector, without uploads under way, over the data of the steps
+   * that registrations need.
+   *
+   * @param worst over what the registrations of the head need that the run went by
+   * @param meanLive over what those of the moment after it need, which moved on meanwhile; the mean
+   * @param worstLive the most of these
+   */
+  public record Stored(double worst, double meanLive, double worstLive) {}
 
   /** A cost early and late. */
   public record Growth(double early, double late) {}
@@ -158,8 +166,7 @@ public final class Month {
         restarts,
         ledger.state().horizon(),
         ledger.runs(),
-        ledger.worstRatio(),
-        ledger.worstLiveRatio(),
+        ledger.stored(),
         new Growth(10.0 * early / total, 10.0 * late / total),
         store.nowNs() / SECOND_NS);
   }

@@ -38,6 +38,9 @@ final class MonthLedger implements ModelStore.Observer {
   private static final int STATES_KEPT = 64;
   private static final int VIOLATIONS_KEPT = 20;
 
+  /** More versions than are committed while a collector runs. */
+  private static final int NEEDS_KEPT = 1 << 16;
+
   private final ModelStore store;
   private final State state;
   private final Map<Long, TgbEntry> window = new HashMap<>();
@@ -45,9 +48,12 @@ final class MonthLedger implements ModelStore.Observer {
   private final Map<DataObject, Long> lastStepOf = new HashMap<>();
   private final Map<String, Long> batches = new HashMap<>();
   private final List<String> violations = new ArrayList<>();
+  private final long[] needs = new long[NEEDS_KEPT];
   private long windowStep;
   private double worstRatio;
   private double worstLiveRatio;
+  private double liveRatios;
+  private long measured;
   private long runs;
 
   MonthLedger(ModelStore store, UUID streamId) {
@@ -68,14 +74,9 @@ final class MonthLedger implements ModelStore.Observer {
     return runs;
   }
 
-  /** The most data stored after a run, over what the registrations it went by need. */
-  double worstRatio() {
-    return worstRatio;
-  }
-
-  /** The same over what the registrations of that moment need: they moved on meanwhile. */
-  double worstLiveRatio() {
-    return worstLiveRatio;
+  /** How what is stored compares with what somebody registered for. */
+  Month.Stored stored() {
+    return new Month.Stored(worstRatio, liveRatios / Math.max(1, measured), worstLiveRatio);
   }
 
   void broken(Promise promise, String detail) {
@@ -171,6 +172,7 @@ final class MonthLedger implements ModelStore.Observer {
       }
       windowStep++;
     }
+    needs[(int) (state.version() % NEEDS_KEPT)] = neededFrom();
     lastStates.add(state.copy());
     if (lastStates.size() > STATES_KEPT) {
       lastStates.removeFirst();
@@ -215,11 +217,22 @@ final class MonthLedger implements ModelStore.Observer {
     }
   }
 
+  /** The lowest step that a registration of this version needs. */
+  private long neededFrom() {
+    return Math.min(state.nextStep(), state.protectedStep());
+  }
+
   /**
-   * A run of a collector has ended: compares what is stored with the steps from its horizon on,
-   * uploads under way apart.
+   * A run of a collector has ended: compares what it leaves, uploads under way apart, with the
+   * steps that the registrations of the head it went by need, and with those that the registrations
+   * of this moment need.
    */
   void collected(CollectReport report) {
+    runs++;
+    if (state.version() - report.version() >= NEEDS_KEPT) {
+      broken(Promise.PROGRESS, "a run took versions=" + (state.version() - report.version()));
+      return;
+    }
     long stored = 0;
     for (Map.Entry<String, Bytes> object :
         store.objects().subMap(ObjectNames.DATA, "data0").entrySet()) {
@@ -230,17 +243,20 @@ final class MonthLedger implements ModelStore.Observer {
     }
     long needed = 0;
     long live = 0;
-    long protectedStep = Math.min(state.nextStep(), state.protectedStep());
+    long neededFrom = needs[(int) (report.version() % NEEDS_KEPT)];
+    long liveFrom = neededFrom();
     for (Map.Entry<Long, TgbEntry> entry : window.entrySet()) {
       long lengthBytes = entry.getValue().lengthBytes();
-      needed += entry.getKey() >= report.horizon() ? lengthBytes : 0;
-      live += entry.getKey() >= protectedStep ? lengthBytes : 0;
+      needed += entry.getKey() >= neededFrom ? lengthBytes : 0;
+      live += entry.getKey() >= liveFrom ? lengthBytes : 0;
     }
     if (needed > 0 && live > 0) {
       worstRatio = Math.max(worstRatio, (double) stored / needed);
-      worstLiveRatio = Math.max(worstLiveRatio, (double) stored / live);
+      double liveRatio = (double) stored / live;
+      worstLiveRatio = Math.max(worstLiveRatio, liveRatio);
+      liveRatios += liveRatio;
+      measured++;
     }
-    runs++;
   }
 
   private boolean underWay(DataObject object) {

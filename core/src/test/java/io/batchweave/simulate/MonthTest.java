@@ -39,6 +39,7 @@ class MonthTest {
     assertTrue(report.checkpoints() >= 2 * (steps / MonthJob.CHECKPOINT_STEPS - 1));
     assertTrue(report.horizon() >= steps - 5 * MonthJob.CHECKPOINT_STEPS, report::toString);
     assertTrue(report.launches() > 2 && report.restarts() > 0, report::toString);
-    assertTrue(report.worstStoredRatio() <= MOST_STORED, report::toString);
+    assertTrue(report.stored().worst() <= MOST_STORED, report::toString);
+    assertTrue(report.stored().meanLive() <= MOST_STORED, report::toString);
   }
 }
