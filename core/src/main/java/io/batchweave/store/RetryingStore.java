@@ -100,6 +100,12 @@ public final class RetryingStore implements ObjectStore {
         }
         result.fail(new StoreException(StoreFailure.CONFIG, operation, key, "" + e.getMessage()));
         return;
+      } catch (RuntimeException e) {
+        if (made == 1) {
+          throw e;
+        }
+        result.fail(e); // On the timer's thread nobody would hear of it.
+        return;
       }
       result.onCancel(() -> attempt.cancel(false));
       var _ =

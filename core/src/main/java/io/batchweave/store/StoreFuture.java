@@ -45,8 +45,8 @@ public final class StoreFuture<T> extends CompletableFuture<T> {
     T mapped;
     try {
       mapped = map.apply(value);
-    } catch (StoreException e) {
-      fail(e);
+    } catch (RuntimeException e) {
+      fail(e); // Thrown on, it would be lost in the inner future's thread, and this one never end.
       return;
     }
     complete(mapped);

@@ -94,14 +94,42 @@ final class ChildProducer implements AutoCloseable {
     long deadlineNs = System.nanoTime() + DEADLINE_NS;
     synchronized (this) {
       while (lines.stream().filter(line).count() < count) {
-        assertTrue(!ended && System.nanoTime() - deadlineNs < 0, () -> "not said: " + end());
+        if (ended || System.nanoTime() - deadlineNs >= 0) {
+          break;
+        }
         try {
           TimeUnit.NANOSECONDS.timedWait(this, TimeUnit.MILLISECONDS.toNanos(200));
         } catch (InterruptedException e) {
           throw new AssertionError(e);
         }
       }
+      if (lines.stream().filter(line).count() >= count) {
+        return;
+      }
     }
+    throw new AssertionError("not said: " + end() + stacks());
+  }
+
+  /** What its threads do: for a process that should have gone on, or ended. */
+  private String stacks() {
+    if (!process.isAlive()) {
+      return "";
+    }
+    signal("QUIT");
+    long deadlineNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (process.isAlive()
+        && System.nanoTime() - deadlineNs < 0
+        && lines().stream().noneMatch(line -> line.startsWith("JNI global ref"))) {
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
+    }
+    List<String> all = lines();
+    int from = 0;
+    for (int i = 0; i < all.size(); i++) {
+      if (all.get(i).startsWith("Full thread dump")) {
+        from = i;
+      }
+    }
+    return "\n" + String.join("\n", all.subList(from, all.size()));
   }
 
   /** Waits until so many batches are reported as committed. */
@@ -143,7 +171,8 @@ final class ChildProducer implements AutoCloseable {
   /** Waits for its end and all it says. */
   int exitCode() {
     try {
-      assertTrue(process.waitFor(DEADLINE_NS, TimeUnit.NANOSECONDS), () -> "runs on: " + end());
+      assertTrue(
+          process.waitFor(DEADLINE_NS, TimeUnit.NANOSECONDS), () -> "runs on: " + end() + stacks());
       reader.join();
       return process.exitValue();
     } catch (InterruptedException e) {

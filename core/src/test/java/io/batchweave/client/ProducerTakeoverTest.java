@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,13 +26,10 @@ import org.junit.jupiter.api.io.TempDir;
 class ProducerTakeoverTest {
   /** Where a process that owns its epoch is stopped; the occurrence counts within one process. */
   private static final List<String> POINTS =
-      List.of(
-          "before:put:.tgb:1",
-          "after:put:.tgb:1",
-          "before:create:manifest/:2",
-          "after:create:manifest/:2",
-          "before:put:.state:1",
-          "after:create:manifest/:3");
+      List.of("before:put:.tgb:1", "before:create:manifest/:2", "after:create:manifest/:2");
+
+  private static final List<String> MORE_POINTS =
+      List.of("after:put:.tgb:1", "before:put:.state:1", "after:create:manifest/:3");
 
   private static final String ENDLESS = "1000000";
 
@@ -78,30 +76,41 @@ class ProducerTakeoverTest {
    */
   @Test
   void shouldAddNothingAndSayFencedWhenStoppedAcrossItsReplacement() throws Exception {
+    stoppedAcrossItsReplacement(POINTS);
+  }
+
+  /** C1 at the other points. */
+  @Test
+  @Tag("full")
+  void shouldAddNothingAndSayFencedWhenStoppedAtOtherPoints() throws Exception {
+    stoppedAcrossItsReplacement(MORE_POINTS);
+  }
+
+  private void stoppedAcrossItsReplacement(List<String> points) throws Exception {
     List<ChildProducer> stopped = new ArrayList<>();
     List<ChildProducer> replacements = new ArrayList<>();
     try {
-      for (int i = 0; i < POINTS.size(); i++) {
+      for (int i = 0; i < points.size(); i++) {
         try (ObjectStore store = Stores.open(url(i), Map.of())) {
           Streams.create(store, TestBatches.GRID);
         }
-        stopped.add(start(url(i), ENDLESS, "1", "stop-" + POINTS.get(i)));
+        stopped.add(start(url(i), ENDLESS, "1", "stop-" + points.get(i)));
       }
-      for (int i = 0; i < POINTS.size(); i++) {
+      for (int i = 0; i < points.size(); i++) {
         stopped.get(i).awaitStopped();
         replacements.add(start(url(i), "60", "2"));
       }
-      for (int i = 0; i < POINTS.size(); i++) {
+      for (int i = 0; i < points.size(); i++) {
         int code = replacements.get(i).exitCode();
         assertEquals(0, code, replacements.get(i).end());
         stopped.get(i).signal("CONT");
       }
-      for (int i = 0; i < POINTS.size(); i++) {
+      for (int i = 0; i < points.size(); i++) {
         ChildProducer old = stopped.get(i);
         assertEquals(ProducerMain.FENCED, old.exitCode(), old.end());
         assertTrue(old.lines().getLast().startsWith("failed FENCED"), old.end());
         try (ObjectStore store = Stores.open(url(i), Map.of())) {
-          assertEquals(Map.of("p", 60L), TestBatches.check(store), POINTS.get(i));
+          assertEquals(Map.of("p", 60L), TestBatches.check(store), points.get(i));
           assertEquals(2, producer(store).epoch());
           List<Integer> epochs = epochs(store);
           assertEquals(epochs.stream().sorted().toList(), epochs, "old epochs come first");

@@ -28,7 +28,7 @@ class ServerDeathTest {
   /** Killed with SIGKILL and restarted while all are at work: every batch once, in order. */
   @Test
   void shouldHoldEveryBatchOnceWhenTheServerIsKilled() throws Exception {
-    serverKilled(5);
+    serverKilled(4);
   }
 
   /** The same with many producers, which help each other. */

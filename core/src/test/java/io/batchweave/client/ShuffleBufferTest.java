@@ -28,7 +28,7 @@ class ShuffleBufferTest {
   /** H2, fewer kills. */
   @Test
   void shouldMakeTheSameStreamWhenKilledAFewTimes() throws Exception {
-    killed(4, 25);
+    killed(3, 30);
   }
 
   /** H2. */

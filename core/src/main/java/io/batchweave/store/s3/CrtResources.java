@@ -44,13 +44,17 @@ import software.amazon.awssdk.crt.s3.S3ClientOptions;
 final class CrtResources implements AutoCloseable {
   private static final int CONTROL_CONNECTIONS = 64;
   private static final int IDLE_MS = 5_000;
-  private static final int PART_RETRIES = 2;
+
+  /** How often a part that failed is sent again. */
+  static final int PART_RETRIES = 2;
+
   private static final int CLOSE_TIMEOUT_S = 30;
 
   private record Owned(CrtResource resource, @Nullable CompletableFuture<Void> closed) {}
 
   private final ArrayDeque<Owned> owned = new ArrayDeque<>();
   private final S3Settings settings;
+  private final Patience patience = new Patience();
   private boolean closed;
   private final @Nullable CredentialsProvider credentials;
   private final HttpClientConnectionManager connections;
@@ -236,6 +240,10 @@ final class CrtResources implements AutoCloseable {
     return credentials;
   }
 
+  Patience patience() {
+    return patience;
+  }
+
   HttpClientConnectionManager connections() {
     return connections;
   }
@@ -270,6 +278,7 @@ final class CrtResources implements AutoCloseable {
         }
       }
     } finally {
+      patience.close();
       CRT.releaseShutdownRef();
     }
   }

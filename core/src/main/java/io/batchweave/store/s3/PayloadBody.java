@@ -14,6 +14,8 @@ final class PayloadBody implements HttpRequestBodyStream {
   private final Payload payload;
   private Payload.@Nullable Reader reader;
   private @Nullable IOException failure;
+  private long readBytes;
+  private boolean ended;
 
   PayloadBody(Payload payload) {
     this.payload = payload;
@@ -21,13 +23,19 @@ final class PayloadBody implements HttpRequestBodyStream {
 
   @Override
   public synchronized boolean sendRequestBody(ByteBuffer target) {
+    if (ended) {
+      return true;
+    }
     try {
       Payload.Reader current = reader;
       if (current == null) {
         current = payload.open();
         reader = current;
       }
-      return current.read(target);
+      int before = target.position();
+      boolean last = current.read(target);
+      readBytes += target.position() - before;
+      return last;
     } catch (IOException e) {
       failure = e;
       return true;
@@ -51,6 +59,17 @@ final class PayloadBody implements HttpRequestBodyStream {
   /** Why the payload could not be read; null if it could. */
   synchronized @Nullable IOException failure() {
     return failure;
+  }
+
+  /** Bytes handed out so far. */
+  synchronized long readBytes() {
+    return readBytes;
+  }
+
+  /** Ends reading for good: the bytes are not touched any more when this returns. */
+  synchronized void end() {
+    ended = true;
+    close();
   }
 
   /** Ends reading; a later read starts anew. */

@@ -191,6 +191,10 @@ final class S3Failures {
               "no answer in time, requestTimeoutMs="
                   + settings.limits().requestTimeoutMs()
                   + " (a service that speaks TLS stays silent with tls=false)";
+          case "AWS_ERROR_S3_CANCELED" ->
+              "stopped: not over in time, requestTimeoutMs="
+                  + settings.limits().requestTimeoutMs()
+                  + "; the service or the way to it is too slow";
           case "AWS_ERROR_DEST_COPY_TOO_SMALL",
               "AWS_ERROR_S3_MISSING_CONTENT_RANGE_HEADER",
               "AWS_ERROR_S3_INVALID_CONTENT_RANGE_HEADER",
@@ -251,6 +255,22 @@ final class S3Failures {
           operation.mutating() ? StoreFailure.UNCLEAR : StoreFailure.BAD_ANSWER;
       default -> phase == Phase.NOT_SENT ? StoreFailure.UNREACHABLE : StoreFailure.UNCLEAR;
     };
+  }
+
+  /** Its time was over before it had ended. */
+  StoreException overdue(StoreOperation operation, String key, Phase phase, long movedBytes) {
+    return new StoreException(
+        phase == Phase.NOT_SENT ? StoreFailure.UNREACHABLE : StoreFailure.UNCLEAR,
+        operation,
+        key,
+        "not over in time: graceMs="
+            + settings.graceMs()
+            + " movedBytes="
+            + movedBytes
+            + " requestTimeoutMs="
+            + settings.limits().requestTimeoutMs()
+            + "; the service or the way to it is too slow: "
+            + settings.place());
   }
 
   StoreException closed(StoreOperation operation, String key) {

@@ -49,6 +49,7 @@ public final class S3ObjectStore implements ObjectStore {
   private final S3Lists lists;
   private final Set<StoreFuture<?>> inFlight = ConcurrentHashMap.newKeySet();
   private final Object lock = new Object();
+  private int starting;
   private boolean closed;
 
   private S3ObjectStore(S3Settings settings) {
@@ -132,8 +133,8 @@ public final class S3ObjectStore implements ObjectStore {
   private StoreFuture<Void> multipart(String key, Payload body) {
     StoreFuture<Void> future = new StoreFuture<>();
     MultipartUpload upload = new MultipartUpload(settings, failures, key, body, future);
-    startMetaRequest(
-        StoreOperation.PUT, key, settings.limits().partSizeBytes(), upload.options(), future);
+    Split split = new Split(settings.limits().partSizeBytes(), body.lengthBytes());
+    startMetaRequest(StoreOperation.PUT, key, split, upload.options(), future);
     return future;
   }
 
@@ -206,7 +207,8 @@ public final class S3ObjectStore implements ObjectStore {
           RangeDownload.Wanted wanted = new RangeDownload.Wanted(range, partSizeBytes, progress);
           S3MetaRequestOptions options =
               new RangeDownload(settings, failures, key, wanted, future).options(file, position);
-          startMetaRequest(StoreOperation.GET_INTO, key, partSizeBytes, options, future);
+          Split split = new Split(partSizeBytes, range.lengthBytes());
+          startMetaRequest(StoreOperation.GET_INTO, key, split, options, future);
           return future;
         });
   }
@@ -236,21 +238,28 @@ public final class S3ObjectStore implements ObjectStore {
             + lengthBytes);
   }
 
+  /** Bytes in parts. */
+  private record Split(long partSizeBytes, long lengthBytes) {}
+
   private void startMetaRequest(
       StoreOperation operation,
       String key,
-      long partSizeBytes,
+      Split split,
       S3MetaRequestOptions options,
       StoreFuture<?> future) {
     S3MetaRequest request;
     try {
-      request = resources.s3Client(partSizeBytes).makeMetaRequest(options);
+      request = resources.s3Client(split.partSizeBytes()).makeMetaRequest(options);
     } catch (CrtRuntimeException e) {
       future.fail(failures.ofCrt(operation, key, e.errorCode, Phase.NOT_SENT).withCause(e));
       return;
     }
     RunningRequest running = new RunningRequest(request);
     future.onCancel(running::cancel);
+    // Told to stop when its time is over, and not given up before it has: it writes into memory of
+    // the caller's, or reads from it.
+    long graceMs = settings.graceMs() * (1 + CrtResources.PART_RETRIES);
+    resources.patience().watch(future, graceMs, split::lengthBytes, running::cancel);
     var _ = future.whenComplete((value, thrown) -> running.close());
   }
 
@@ -350,15 +359,21 @@ public final class S3ObjectStore implements ObjectStore {
       if (closed) {
         return StoreFuture.failed(failures.closed(operation, key));
       }
+      starting++;
     }
     StoreFuture<T> request;
     try {
       request = start.get();
+      inFlight.add(request);
     } catch (StoreException e) {
       return StoreFuture.failed(e);
+    } finally {
+      synchronized (lock) {
+        starting--;
+        lock.notifyAll();
+      }
     }
     StoreFuture<T> outer = new StoreFuture<>();
-    inFlight.add(request);
     outer.onCancel(() -> request.cancel(false));
     var _ =
         request.whenComplete((value, thrown) -> {
@@ -400,11 +415,12 @@ public final class S3ObjectStore implements ObjectStore {
       }
       closed = true;
     }
+    // One that is just being started sees for itself that the store is closed.
     for (StoreFuture<?> request : inFlight) {
       request.cancel(false);
     }
     synchronized (lock) {
-      while (!inFlight.isEmpty()) {
+      while (starting > 0 || !inFlight.isEmpty()) {
         try {
           lock.wait();
         } catch (InterruptedException e) {

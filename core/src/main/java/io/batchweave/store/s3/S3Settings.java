@@ -171,6 +171,14 @@ record S3Settings(
     return fullKey.startsWith(prefix + "/") ? fullKey.substring(prefix.length() + 1) : "";
   }
 
+  /**
+   * How long a request may take besides what its bytes take, in milliseconds: a connection, the
+   * wait for an answer, and as much again for what goes up and down with pauses.
+   */
+  long graceMs() {
+    return limits.connectTimeoutMs() + 2L * limits.requestTimeoutMs();
+  }
+
   /** Where this store is, for messages. */
   String place() {
     return "bucket=" + bucket + " region=" + region + " endpoint=" + endpoint;

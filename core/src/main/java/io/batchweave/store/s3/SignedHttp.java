@@ -32,16 +32,20 @@ import software.amazon.awssdk.crt.http.HttpStreamResponseHandler;
  * answer without a bound.
  */
 final class SignedHttp {
+  private static final long STOP_MS = 5_000;
+
   private final S3Settings settings;
   private final S3Failures failures;
   private final HttpClientConnectionManager connections;
   private final @Nullable CredentialsProvider credentials;
+  private final Patience patience;
 
   SignedHttp(S3Settings settings, S3Failures failures, CrtResources resources) {
     this.settings = settings;
     this.failures = failures;
     this.connections = resources.connections();
     this.credentials = resources.credentials();
+    this.patience = resources.patience();
   }
 
   /** Sends; any status is an answer, only its absence is a failure. */
@@ -60,8 +64,11 @@ final class SignedHttp {
     private final ByteArrayOutputStream received = new ByteArrayOutputStream(512);
     private int status;
     private boolean tooLong;
+    private volatile boolean overdue;
+    private volatile long receivedBytes;
     private @Nullable HttpClientConnection connection;
     private @Nullable HttpStream stream;
+    private boolean sending;
     private boolean ended;
 
     Exchange(S3Request request) {
@@ -74,6 +81,7 @@ final class SignedHttp {
 
     void start() {
       future.onCancel(this::cancel);
+      patience.watch(future, settings.graceMs(), this::movedBytes, this::giveUp);
       try {
         var _ =
             sign()
@@ -84,9 +92,40 @@ final class SignedHttp {
                     connect(signed);
                   }
                 });
-      } catch (CrtRuntimeException e) {
+      } catch (RuntimeException e) {
         fail(e, Phase.NOT_SENT);
       }
+    }
+
+    private long movedBytes() {
+      return receivedBytes + (body == null ? 0 : body.readBytes());
+    }
+
+    /**
+     * The time is over. A request on its way is told to stop, and given a while to do so; one that
+     * is not is over at once, and so is one whose end never comes.
+     */
+    private void giveUp() {
+      boolean last;
+      boolean sent;
+      synchronized (this) {
+        last = overdue;
+        overdue = true;
+        sent = sending;
+      }
+      if (sent && !last) {
+        patience.watch(future, STOP_MS, () -> 0, this::giveUp);
+        cancel();
+        return;
+      }
+      if (body != null) {
+        body.end();
+      }
+      future.fail(overdue(sent ? Phase.SENT : Phase.NOT_SENT));
+    }
+
+    private StoreException overdue(Phase phase) {
+      return failures.overdue(request.operation(), request.key(), phase, movedBytes());
     }
 
     private CompletableFuture<HttpRequest> sign() {
@@ -114,7 +153,7 @@ final class SignedHttp {
     }
 
     private void connect(HttpRequest signed) {
-      if (future.cancelRequested()) {
+      if (future.cancelRequested() || future.isDone()) {
         future.fail(failures.closed(request.operation(), request.key()));
         return;
       }
@@ -129,7 +168,7 @@ final class SignedHttp {
                     transmit(acquired, signed);
                   }
                 });
-      } catch (CrtRuntimeException e) {
+      } catch (RuntimeException e) {
         fail(e, Phase.NOT_SENT);
       }
     }
@@ -138,7 +177,8 @@ final class SignedHttp {
       boolean cancelled;
       synchronized (this) {
         connection = acquired;
-        cancelled = future.cancelRequested();
+        cancelled = future.cancelRequested() || overdue;
+        sending = !cancelled;
       }
       if (cancelled) {
         release();
@@ -152,12 +192,12 @@ final class SignedHttp {
           stream = started;
         }
         started.activate();
-      } catch (CrtRuntimeException e) {
+      } catch (RuntimeException e) {
         release();
         fail(e, Phase.NOT_SENT);
         return;
       }
-      if (future.cancelRequested()) {
+      if (future.cancelRequested() || overdue) {
         cancel();
       }
     }
@@ -186,6 +226,7 @@ final class SignedHttp {
         from.cancel();
       } else {
         received.write(bytes, 0, bytes.length);
+        receivedBytes = received.size();
       }
       return bytes.length;
     }
@@ -212,6 +253,8 @@ final class SignedHttp {
                         + " contentLength="
                         + headers.getOrDefault("content-length", "unknown"))
                 .withHttpStatus(status));
+      } else if (errorCode != 0 && overdue) {
+        future.fail(overdue(Phase.SENT));
       } else if (errorCode != 0) {
         fail(new HttpException(errorCode), Phase.SENT);
       } else {

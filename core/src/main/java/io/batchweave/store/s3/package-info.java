@@ -21,6 +21,15 @@
  * does not go through the {@code S3Client}, because that repeats a failed request at least once,
  * whatever its retry options say, and so may turn its own success into a 412.
  *
+ * <p>Every request ends. The native client bounds the wait for a connection ({@code
+ * connectTimeoutMs}), for the first byte of an answer and for every further one ({@code
+ * requestTimeoutMs}); the whole may take {@code connectTimeoutMs + 2 * requestTimeoutMs} and a
+ * second for every 256 KiB moved. Then a plain request is told to stop, and has failed five seconds
+ * later even if the native client says nothing: as UNREACHABLE if it was never sent, else as
+ * UNCLEAR. What goes through the {@code S3Client} has three times as long, for it repeats parts; it
+ * is told to stop too, but has ended only when the client says so, since until then it may write
+ * into the caller's file.
+ *
  * <p>Addresses: path style puts the bucket into the path and the endpoint into {@code Host};
  * virtual style puts the bucket before the host. Callbacks run on native threads and do not block.
  */
