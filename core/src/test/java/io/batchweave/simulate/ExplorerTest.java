@@ -32,6 +32,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 @Timeout(3_600)
 class ExplorerTest {
   private static final long MOST_STATES = 30_000_000;
+  private static final long MANY_STATES = 5_000_000;
   private static final long FEW_STATES = 8_000;
 
   private static Scope empty() {
@@ -68,6 +69,7 @@ class ExplorerTest {
   @EnumSource(
       mode = Mode.EXCLUDE,
       names = {
+        "TWO_DEATH_AND_UNCLEAR",
         "DEATH_AND_UNCLEAR",
         "TWO",
         "FENCE_AND_SNAPSHOT",
@@ -80,6 +82,16 @@ class ExplorerTest {
   void shouldKeepEveryPromiseInEveryInterleavingOfLargerCases(
       SmallCase small, TestReporter reporter) {
     checkAll(small, reporter);
+  }
+
+  /** The largest case: its tens of millions of states take more heap than a test has. */
+  @Tag("full")
+  @Test
+  void shouldKeepEveryPromiseInMillionsOfInterleavingsOfTheLargestCase(TestReporter reporter) {
+    Findings findings = Explorer.explore(SmallCase.TWO_DEATH_AND_UNCLEAR, MANY_STATES);
+    reporter.publishEntry("TWO_DEATH_AND_UNCLEAR", findings.toString());
+    assertNull(findings.violation(), findings::toString);
+    assertTrue(findings.complete() || findings.states() >= MANY_STATES, findings::toString);
   }
 
   @ParameterizedTest

@@ -7,13 +7,18 @@ import java.util.EnumSet;
 import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** That the checker bites: each planted bug is found, by the promise that it breaks. */
-@Timeout(600)
+/**
+ * That the checker bites: each planted bug is found, by the promise that it breaks. Others are
+ * found by exploration: see {@link ExplorerTest}.
+ */
+@Timeout(1_800)
 class PlantedBugTest {
   private static final int MOST_SEEDS = 1_500;
 
@@ -31,7 +36,6 @@ class PlantedBugTest {
         bug(PlantedBugs.FenceCheckedBeforeTheCommit::new, Promise.ACKNOWLEDGED_IS_IN_THE_LOG),
         bug(PlantedBugs.SnapshotOffByOne::new, Promise.SNAPSHOT_IS_THE_FOLD),
         bug(PlantedBugs.SegmentTakenBecauseItExists::new, Promise.SEGMENT_IS_THE_LOG),
-        bug(PlantedBugs.FencesAgainAfterLosing::new, Promise.INCARNATION_OWNS_ONCE),
         bug(
             PlantedBugs.SourceStateBeforeTheFence::new,
             Promise.EACH_BATCH_ONCE_IN_ORDER,
@@ -44,16 +48,26 @@ class PlantedBugTest {
             Promise.SEQ_BOUND_TO_ONE_OBJECT,
             Promise.EACH_BATCH_ONCE_IN_ORDER,
             Promise.ACKNOWLEDGED_IS_IN_THE_LOG),
-        bug(
-            PlantedBugs.JudgesAPackByItsFirstSeq::new,
-            Promise.NOTHING_REMOVED,
-            Promise.EVERY_STEP_READABLE),
         bug(PlantedBugs.TrimDeletes::new, Promise.NOTHING_REMOVED));
   }
 
   @ParameterizedTest(name = "{0}")
   @MethodSource("bugs")
   void shouldBeFound(String name, Supplier<PlantedBug> bug, Set<Promise> promises) {
+    assertFound(name, bug, promises);
+  }
+
+  /** Takes hundreds of seeds: the fence that is forgotten must lie behind a snapshot. */
+  @Tag("full")
+  @Test
+  void shouldFindAnIncarnationThatFencesAgain() {
+    assertFound(
+        "FencesAgainAfterLosing",
+        PlantedBugs.FencesAgainAfterLosing::new,
+        EnumSet.of(Promise.INCARNATION_OWNS_ONCE));
+  }
+
+  private static void assertFound(String name, Supplier<PlantedBug> bug, Set<Promise> promises) {
     for (long seed = 0; seed < MOST_SEEDS; seed++) {
       for (Violation violation : Simulation.run(seed, bug.get()).violations()) {
         if (promises.contains(violation.promise())) {
