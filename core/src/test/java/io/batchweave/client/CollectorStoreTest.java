@@ -11,9 +11,14 @@ import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
 import io.batchweave.format.Block;
 import io.batchweave.format.Block.Takeover;
+import io.batchweave.format.Limits;
 import io.batchweave.format.ObjectNames;
+import io.batchweave.format.TgbEntry;
+import io.batchweave.log.LogWriter;
+import io.batchweave.log.SnapshotPolicy;
 import io.batchweave.read.Coordinate;
 import io.batchweave.read.StepResult;
+import io.batchweave.retain.CollectPolicy;
 import io.batchweave.retain.CollectReport;
 import io.batchweave.store.ByteRange;
 import io.batchweave.store.ListedObject;
@@ -33,6 +38,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -50,6 +56,12 @@ class CollectorStoreTest {
   private static final int STEPS = 30;
   private static final int PACK = 5;
   private static final Coordinate PLACE = new Coordinate(1, 0);
+
+  /** Fewer steps than a segment has. */
+  private static final long LOG_VERSIONS = 120;
+
+  private static final long SNAPSHOT_EVERY = 5;
+  private static final CollectPolicy TRIM = CollectPolicy.DEFAULT.with(CollectPolicy.Versions.TRIM);
 
   /** Where the stream lives. */
   enum Place {
@@ -242,6 +254,60 @@ class CollectorStoreTest {
       assertEquals(List.<ListedObject>of(), store.list(key, 1).join().objects());
     }
     requireSound(store);
+  }
+
+  /** Trimmed on a real store: opened cold, found sound, gone on with; no number is free again. */
+  @ParameterizedTest
+  @EnumSource
+  void shouldTrimTheLogForGood(Place place) throws IOException {
+    ObjectStore store = open(place);
+    long oldest = LOG_VERSIONS - (SnapshotPolicy.KEPT - 1) * SNAPSHOT_EVERY;
+    Bytes late = copyLongLog(store);
+    try (Collector collector = Collector.open(new CollectorContext().store(store).policy(TRIM))) {
+      CollectReport report = collector.run();
+      assertEquals(oldest - 1, report.tombstones());
+      assertEquals(0, report.failedKeys());
+    }
+    for (long version = 1; version <= oldest; version++) {
+      String key = ObjectNames.version(version);
+      Bytes left = store.get(key, null, Limits.VERSION_BYTES).join();
+      assertEquals(version < oldest, left.length() == 0, key);
+      assertEquals(PutOutcome.EXISTS, store.putIfAbsent(key, Payload.of(late)).join(), key);
+      assertEquals(left, store.get(key, null, Limits.VERSION_BYTES).join(), key);
+    }
+    try (StreamReader reader = StreamReader.open(new ReaderContext().store(store))) {
+      assertEquals(LOG_VERSIONS, reader.refresh(TestBatches.TIMEOUT_NS).version());
+      assertInstanceOf(StepResult.Ready.class, reader.await(0, TestBatches.TIMEOUT_NS));
+    }
+    VerifyReport verified =
+        new Verifier(store, Depth.LENGTHS, SystemNanoClock.INSTANCE, line -> {}).run();
+    assertTrue(verified.sound(), () -> verified.findings().toString());
+    assertEquals(oldest + 1, verified.firstVersion());
+    try (Operator operator = Operator.open(new OperatorContext().store(store))) {
+      operator.operatorPin("g", "c", 50);
+    }
+    assertEquals(50, collect(store).horizon());
+  }
+
+  /** A log of many snapshots with its data; returns what a late committer might still send. */
+  private static Bytes copyLongLog(ObjectStore store) {
+    Map<String, Bytes> objects = new HashMap<>();
+    LogWriter log = new LogWriter(objects, 1);
+    log.fill(LOG_VERSIONS, SNAPSHOT_EVERY);
+    for (long step = 0; step < log.state().nextStep(); step++) {
+      TgbEntry entry = log.state().entry(step);
+      if (entry != null) {
+        objects.put(
+            ObjectNames.data(entry.object()), Bytes.wrap(new byte[(int) entry.lengthBytes()]));
+      }
+    }
+    objects.forEach(
+        (key, body) -> assertEquals(PutOutcome.CREATED, put(store, key, body), () -> key));
+    return objects.getOrDefault(ObjectNames.version(3), Bytes.EMPTY);
+  }
+
+  private static PutOutcome put(ObjectStore store, String key, Bytes body) {
+    return store.putIfAbsent(key, Payload.of(body)).join();
   }
 
   /** Does not delete every other key it is asked to. */
