@@ -6,8 +6,13 @@ import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreRequests;
 import io.batchweave.store.StoreRequests.PayloadSource;
 import io.batchweave.store.StoreResponse;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
-/** One machine on an agent. All methods but {@link #stop} run on the agent's thread. */
+/**
+ * One machine on an agent. All methods but {@link #stop} and {@link #waitsFor} run on the agent's
+ * thread.
+ */
 final class DrivenMachine implements Machine.Requests {
   /** Told what happens to the machine, on the agent's thread. */
   interface Observer {
@@ -23,7 +28,10 @@ final class DrivenMachine implements Machine.Requests {
   private final ObjectStore store;
   private final PayloadSource payloads;
   private final Observer observer;
+  private final Map<Long, Sent> unanswered = new LinkedHashMap<>(); // guarded by itself
   private boolean stopped;
+
+  private record Sent(String key, long sentNs) {}
 
   DrivenMachine(
       MachineAgent agent,
@@ -40,12 +48,18 @@ final class DrivenMachine implements Machine.Requests {
 
   @Override
   public void send(long requestId, StoreRequest request) {
+    synchronized (unanswered) {
+      unanswered.put(requestId, new Sent(request.key(), agent.nanoClock().nanoTime()));
+    }
     var _ =
         StoreRequests.execute(store, request, payloads)
             .thenAccept(answer -> agent.executeIfOpen(() -> onAnswer(requestId, answer)));
   }
 
   private void onAnswer(long requestId, StoreResponse answer) {
+    synchronized (unanswered) {
+      unanswered.remove(requestId);
+    }
     step(() -> machine.onResponse(requestId, answer, agent.nanoClock().nanoTime(), this));
   }
 
@@ -63,6 +77,18 @@ final class DrivenMachine implements Machine.Requests {
       observer.afterEvent();
     } catch (RuntimeException | Error e) {
       fail(e);
+    }
+  }
+
+  /** The requests without an answer, for messages: a silent store, or a machine out of work. */
+  String waitsFor() {
+    synchronized (unanswered) {
+      if (unanswered.isEmpty()) {
+        return "unanswered=0";
+      }
+      Sent oldest = unanswered.values().iterator().next();
+      long sinceMs = (agent.nanoClock().nanoTime() - oldest.sentNs()) / 1_000_000;
+      return "unanswered=" + unanswered.size() + " oldest=" + oldest.key() + " sinceMs=" + sinceMs;
     }
   }
 

@@ -42,6 +42,7 @@ public final class Producer implements AutoCloseable {
   private boolean closed;
   private boolean failureReported;
   private String trouble = "none";
+  private Phase phase = Phase.OPENING;
   private @Nullable BatchWeaveException failure;
 
   private record Added(Tgb tgb, Bytes sourceState) {}
@@ -101,8 +102,12 @@ public final class Producer implements AutoCloseable {
               + context.openTimeoutNs() / 1_000_000
               + " store="
               + context.store().url()
+              + " phase="
+              + phase
               + " lastTrouble="
-              + trouble);
+              + trouble
+              + " "
+              + driven.waitsFor());
     }
     throwFailure();
   }
@@ -124,6 +129,7 @@ public final class Producer implements AutoCloseable {
         committed(committed);
         trouble = newTrouble == null ? "none" : newTrouble;
         failure = machine.failure();
+        phase = machine.phase();
         if (!live && machine.phase() == Phase.LIVE) {
           live = true;
           nextSeq = machine.nextSeq();
@@ -304,6 +310,8 @@ public final class Producer implements AutoCloseable {
             + context.store().url()
             + " lastTrouble="
             + trouble
+            + " "
+            + driven.waitsFor()
             + "; the batches stay pending");
   }
 

@@ -97,6 +97,29 @@ class ProducerFaultTest {
     }
   }
 
+  /** A store that is silent is no trouble of its own: the error says what is waited for. */
+  @Test
+  void shouldSayWhatItWaitsForWhenItDoesNotOpen() {
+    try (FaultStore store = open("file")) {
+      store.script(StoreOperation.GET, ObjectNames.STREAM, Fault.HANG);
+      long timeoutNs = TimeUnit.HOURS.toNanos(1);
+      ProducerContext context =
+          new ProducerContext()
+              .store(store)
+              .producerId("p")
+              .openTimeoutNs(timeoutNs)
+              .nanoClock(
+                  () -> System.nanoTime() + (store.injected(Fault.HANG) > 0 ? timeoutNs : 0));
+      BatchWeaveException thrown =
+          assertThrows(BatchWeaveException.class, () -> Producer.open(context));
+      assertEquals(Kind.RETRYABLE, thrown.kind());
+      String message = String.valueOf(thrown.getMessage());
+      assertTrue(message.contains("phase=OPENING lastTrouble=none"), message);
+      assertTrue(message.contains(" oldest=stream sinceMs="), message);
+      assertEquals(1, store.releaseHung());
+    }
+  }
+
   /** A6: 409 with the key still empty is tried again under the same version. */
   @ParameterizedTest
   @ValueSource(strings = {"file", "s3"})
