@@ -44,6 +44,7 @@ class HandshakeTest {
   private static final long PROMISE_NS = TimeUnit.SECONDS.toNanos(3);
 
   private final Queue<Throwable> errors = new ConcurrentLinkedQueue<>();
+  private String expected = "";
   private Path directory;
   private ServerAgent agent;
   private AgentRunner runner;
@@ -154,6 +155,7 @@ class HandshakeTest {
       assertEquals(List.of(), left.toList(), "the driver's directory goes with the server");
     }
     Files.delete(directory);
+    errors.removeIf(e -> !expected.isEmpty() && e.toString().contains(expected));
     assertEquals(List.of(), List.copyOf(errors));
   }
 
@@ -225,6 +227,7 @@ class HandshakeTest {
 
   @Test
   void shouldSayWhatFailedWhenARequestMakesTheDaemonFail() {
+    expected = "a defect";
     agent.broken = true;
 
     BatchWeaveException failed =
@@ -234,19 +237,17 @@ class HandshakeTest {
     assertTrue(String.valueOf(failed.getMessage()).contains("a defect"), failed.getMessage());
     agent.broken = false;
     assertInstanceOf(Answer.Welcome.class, attach(2, 10 * PROMISE_NS));
-    assertEquals(0, errors.stream().filter(e -> !(e instanceof IllegalStateException)).count());
-    errors.clear();
   }
 
   /** One answer that cannot be written must not keep all others back. */
   @Test
   void shouldDropAnAnswerThatCannotBeSaid() {
+    expected = "too long";
     agent.suffix = "x".repeat(HandshakeProtocol.MAX_FILE_BYTES);
     assertThrows(BatchWeaveException.class, () -> attach(1, PROMISE_NS));
     agent.suffix = "";
     assertEquals(welcome(helloOf(2)), attach(2, 10 * PROMISE_NS));
-    assertTrue(errors.stream().anyMatch(e -> e.toString().contains("too long")), "" + errors);
-    errors.clear();
+    assertTrue(errors.stream().anyMatch(e -> e.toString().contains(expected)), "" + errors);
   }
 
   /** A stopped process (SIGSTOP, a long collection) must not lose its own Aeron client. */
