@@ -404,7 +404,7 @@ public final class ModelStore {
     }
 
     /** Where the bytes of uploads come from, asked when they are sent. */
-    void payloads(LongFunction<@Nullable Bytes> source) {
+    public void payloads(LongFunction<@Nullable Bytes> source) {
       payloadSource = source;
     }
 

@@ -12,6 +12,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.agrona.concurrent.SystemNanoClock;
 import org.jspecify.annotations.Nullable;
 import software.amazon.awssdk.crt.CRT;
 import software.amazon.awssdk.crt.CrtResource;
@@ -54,7 +55,7 @@ final class CrtResources implements AutoCloseable {
 
   private final ArrayDeque<Owned> owned = new ArrayDeque<>();
   private final S3Settings settings;
-  private final Patience patience = new Patience();
+  private final Patience patience = new Patience(SystemNanoClock.INSTANCE);
   private boolean closed;
   private final @Nullable CredentialsProvider credentials;
   private final HttpClientConnectionManager connections;

@@ -6,6 +6,7 @@ import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
+import org.agrona.concurrent.NanoClock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,9 +22,11 @@ final class Patience implements AutoCloseable {
 
   private static final double NS_PER_BYTE = 1e9 / SLOWEST_BYTES_PER_S;
 
+  private final NanoClock clock;
   private final ScheduledThreadPoolExecutor timer;
 
-  Patience() {
+  Patience(NanoClock clock) {
+    this.clock = clock;
     timer =
         new ScheduledThreadPoolExecutor(
             1, Thread.ofPlatform().daemon().name("batchweave-s3-patience").factory());
@@ -48,7 +51,7 @@ final class Patience implements AutoCloseable {
 
   private final class Watched {
     private final StoreFuture<?> request;
-    private final long startNs = System.nanoTime();
+    private final long startNs = clock.nanoTime();
     private final long graceNs;
     private final LongSupplier movedBytes;
     private final Runnable giveUp;
@@ -74,7 +77,7 @@ final class Patience implements AutoCloseable {
 
     private void look() {
       long allowedNs = graceNs + (long) (movedBytes.getAsLong() * NS_PER_BYTE);
-      long leftNs = startNs + allowedNs - System.nanoTime();
+      long leftNs = startNs + allowedNs - clock.nanoTime();
       if (leftNs > 0) {
         lookIn(leftNs);
       } else if (!request.isDone()) {
