@@ -143,7 +143,7 @@ final class FollowerPolicy {
     }
     if (!ownIsLast && timer.extend(now, known.foldedAtNs(), nowNs)) {
       slotAtNs = timer.atNs(now);
-      return alarm.waitUntil(slotAtNs);
+      return untilSlot(now, nowNs);
     }
     if (now.gathering()) {
       return Step.WAIT;

@@ -102,7 +102,7 @@ class FleetTest {
         fleet.start("p" + i, 1_000 * SECOND, 0);
       }
       fleet.run(3 * SECOND);
-      assertEquals(producers, fleet.visibleNs.size(), "all are committed, fences included");
+      assertEquals(producers, fleet.committed.size(), "all are committed, fences included");
       requests += fleet.requestsPerBatch() / seeds;
     }
     assertTrue(requests <= 5, "requests per batch, fences included: " + requests);
