@@ -58,7 +58,7 @@ def test_should_name_every_refusal_of_the_handshake():
     enum = re.search(r'<enum name="RefusalCode".*?</enum>', schema, re.S)
     assert enum is not None
     values = re.findall(r'<validValue name="(\w+)".*?>(\d+)</validValue>', enum.group())
-    assert len(values) == 17
+    assert len(values) == 18
     for name, code in values:
         error = made("REFUSED", int(code))
         assert getattr(error, "code", name) in (name, None), error

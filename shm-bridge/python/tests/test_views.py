@@ -9,13 +9,14 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import sys
 from typing import Iterator
 
 import pytest
-from system import STEPS, RankFailed
+from system import STEPS, RankFailed, until
 
 SWAP_BYTES = 16 << 20
 NEXT = "step = reader.next(); told = None if step is None else seen(step); told"
@@ -255,7 +256,11 @@ def make(session):
     )
     assert seen == list(range(5))
     state = one.do("import pickle; pickle.dumps(loader.state_dict()).hex()")
+    workers = one.do("import multiprocessing; [p.pid for p in multiprocessing.active_children()]")
     one.kill()
+    for worker in workers:  # sees by itself that its parent is gone, but only in a while
+        os.kill(worker, signal.SIGKILL)
+        until(lambda: ended(worker), f"worker {worker} ends")
     told = other.do(
         make + f"import pickle\nloader = make('b-{launch}'[:60])\n"
         f"loader.load_state_dict(pickle.loads(bytes.fromhex({state!r})))\n"
@@ -263,6 +268,15 @@ def make(session):
         100,
     )
     assert told == [[step, True] for step in range(5, STEPS)]
+
+
+def ended(process: int) -> bool:
+    """Whether a process is gone, or holds nothing any more."""
+    try:
+        stat = pathlib.Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return True
+    return stat.rpartition(")")[2].split()[0] in "ZX"
 
 
 EVERY_TYPE = """

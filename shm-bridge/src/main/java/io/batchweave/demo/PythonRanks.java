@@ -36,8 +36,6 @@ public record PythonRanks(Kind kind, String command, Path modulePath, String why
           + "print(sys.version_info>=(3,11) and not sysconfig.get_config_var('Py_GIL_DISABLED'));"
           + "print(u.find_spec('torch') is not None);"
           + "print(sysconfig.get_paths()['include'])";
-  private static final List<String> SOURCES =
-      List.of("module.c", "client.c", "slices.c", "lease.c");
   private static final int COMPILE_TIMEOUT_SECONDS = 120;
 
   private record Interpreter(String command, boolean torch, Path include) {}
@@ -144,7 +142,13 @@ public record PythonRanks(Kind kind, String command, Path modulePath, String why
     command.add("-I" + include);
     command.add("-I" + root.resolve("native-include"));
     command.add("-I" + python.resolve("native"));
-    SOURCES.forEach(source -> command.add(python.resolve("native").resolve(source).toString()));
+    try (Stream<Path> sources = Files.list(python.resolve("native"))) {
+      sources
+          .map(Path::toString)
+          .filter(name -> name.endsWith(".c"))
+          .sorted()
+          .forEach(command::add);
+    }
     Path fresh = module.resolve("_native.new");
     command.addAll(List.of("-o", fresh.toString(), "-lpthread"));
     Process process;
