@@ -26,7 +26,9 @@ import java.util.TreeMap;
  *   <li>steps of the newest generation from the lowest one that a live rank holds or still wants
  *       keep their places;
  *   <li>what was taken and not released lies where its generation's descriptor says, in ring order
- *       before those; leases of other launches lie outside of the window;
+ *       before those; leases of other launches, and of steps that are still to come for the slowest
+ *       rank, lie outside of the window: who holds one lets go when it gets the step after it,
+ *       which comes only once the ring has gone past its place;
  *   <li>a rank counts with its newest reader file, and an older file of it is a mere holder.
  * </ul>
  */
@@ -53,6 +55,9 @@ final class RingTakeover {
 
   /** The lowest n of the newest generation whose place was not given to a later one. */
   private long floorN;
+
+  /** The lowest step that a live rank of the launch still wants. */
+  private long wantedStep;
 
   final RingMembers members = new RingMembers();
 
@@ -148,7 +153,7 @@ final class RingTakeover {
   }
 
   private void keepPlaces(List<FoundClaim> counted) {
-    long wantedStep = counted.stream().mapToLong(FoundClaim::nextStep).min().orElse(Long.MAX_VALUE);
+    wantedStep = counted.stream().mapToLong(FoundClaim::nextStep).min().orElse(Long.MAX_VALUE);
     long heldN =
         claims.stream()
             .filter(claim -> claim.generation().number() == last.number())
@@ -191,7 +196,7 @@ final class RingTakeover {
     if (same != null && isSame(same.region(), region)) {
       same.leases().add(lease);
     } else if (isFree(region)) {
-      if (claim.generation().session().equals(last.session())) {
+      if (claim.generation().session().equals(last.session()) && region.step() < wantedStep) {
         places.put(region.offset(), new Place(region, -1, new ArrayList<>(List.of(lease))));
       } else {
         outside.add(lease);

@@ -39,6 +39,10 @@
  * generation, counted with the step they hold). Holders are reader files that take nothing more but
  * keep leases until released, backed out of, or unlocked.
  *
+ * <p>A lease of a step that is still to come for the slowest rank lies outside of the ring's
+ * window, after a restart of the daemon too: its holder lets go of it when it gets the step after
+ * it, so a ring that waited for its place would wait for ever.
+ *
  * <p>Who writes what: the daemon a control file and the data file, a rank its reader file, all
  * ranks the word of the doorbell. The rank's side of the same bytes is {@code bridge.rank}, its
  * driver here {@code bridge.daemon}.
