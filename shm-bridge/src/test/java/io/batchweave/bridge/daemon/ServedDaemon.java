@@ -94,6 +94,18 @@ final class ServedDaemon implements AutoCloseable {
 
   /** The same over the labels with a text in them. */
   double metric(String name, String label) {
+    String all = metrics();
+    return all.isEmpty()
+        ? -1
+        : all.lines()
+            .filter(line -> line.startsWith(name + " ") || line.startsWith(name + "{"))
+            .filter(line -> line.contains(label))
+            .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
+            .sum();
+  }
+
+  /** All metrics; empty while they cannot be asked. */
+  String metrics() {
     try (HttpClient http = HttpClient.newHttpClient()) {
       String url =
           new ObjectMapper()
@@ -104,18 +116,12 @@ final class ServedDaemon implements AutoCloseable {
           http.send(
               HttpRequest.newBuilder(URI.create(url)).build(),
               HttpResponse.BodyHandlers.ofString());
-      return answer
-          .body()
-          .lines()
-          .filter(line -> line.startsWith(name + " ") || line.startsWith(name + "{"))
-          .filter(line -> line.contains(label))
-          .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
-          .sum();
+      return answer.body();
     } catch (IOException e) {
-      return -1;
+      return "";
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      return -1;
+      return "";
     }
   }
 
