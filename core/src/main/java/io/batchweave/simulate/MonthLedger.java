@@ -48,7 +48,9 @@ final class MonthLedger implements ModelStore.Observer {
   private final Map<DataObject, Long> lastStepOf = new HashMap<>();
   private final Map<String, Long> batches = new HashMap<>();
   private final List<String> violations = new ArrayList<>();
-  private final long[] needs = new long[NEEDS_KEPT];
+  private final long[] needlessBytes = new long[NEEDS_KEPT];
+  private long committedBytes;
+  private long belowWindowBytes;
   private long windowStep;
   private double worstRatio;
   private double worstLiveRatio;
@@ -167,12 +169,13 @@ final class MonthLedger implements ModelStore.Observer {
     }
     while (windowStep < state.horizon()) {
       TgbEntry gone = window.remove(windowStep);
+      belowWindowBytes += gone == null ? 0 : gone.lengthBytes();
       if (gone != null && lastStepOf.getOrDefault(gone.object(), -1L) == windowStep) {
         lastStepOf.remove(gone.object());
       }
       windowStep++;
     }
-    needs[(int) (state.version() % NEEDS_KEPT)] = neededFrom();
+    needlessBytes[(int) (state.version() % NEEDS_KEPT)] = needlessBytes();
     lastStates.add(state.copy());
     if (lastStates.size() > STATES_KEPT) {
       lastStates.removeFirst();
@@ -194,6 +197,7 @@ final class MonthLedger implements ModelStore.Observer {
     long step = windowStep + window.size();
     lastStepOf.put(entry.object(), step);
     window.put(step, entry);
+    committedBytes += entry.lengthBytes();
   }
 
   private void snapshot(String key, Bytes body) {
@@ -217,9 +221,15 @@ final class MonthLedger implements ModelStore.Observer {
     }
   }
 
-  /** The lowest step that a registration of this version needs. */
-  private long neededFrom() {
-    return Math.min(state.nextStep(), state.protectedStep());
+  /** The data of the steps so far that no registration of this version needs. */
+  private long needlessBytes() {
+    long neededFrom = Math.min(state.nextStep(), state.protectedStep());
+    long lengthBytes = belowWindowBytes;
+    for (long step = windowStep; step < neededFrom; step++) {
+      TgbEntry entry = window.get(step);
+      lengthBytes += entry == null ? 0 : entry.lengthBytes();
+    }
+    return lengthBytes;
   }
 
   /**
@@ -241,15 +251,8 @@ final class MonthLedger implements ModelStore.Observer {
         stored += object.getValue().length();
       }
     }
-    long needed = 0;
-    long live = 0;
-    long neededFrom = needs[(int) (report.version() % NEEDS_KEPT)];
-    long liveFrom = neededFrom();
-    for (Map.Entry<Long, TgbEntry> entry : window.entrySet()) {
-      long lengthBytes = entry.getValue().lengthBytes();
-      needed += entry.getKey() >= neededFrom ? lengthBytes : 0;
-      live += entry.getKey() >= liveFrom ? lengthBytes : 0;
-    }
+    long needed = committedBytes - needlessBytes[(int) (report.version() % NEEDS_KEPT)];
+    long live = committedBytes - needlessBytes();
     if (needed > 0 && live > 0) {
       worstRatio = Math.max(worstRatio, (double) stored / needed);
       double liveRatio = (double) stored / live;
