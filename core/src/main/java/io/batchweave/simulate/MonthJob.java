@@ -115,7 +115,7 @@ final class MonthJob {
             return;
           }
           if (!decision.accepted()) {
-            month.ledger().broken(Promise.RETAINED, session + " at " + startStep + " " + decision);
+            refused(session, startStep, decision);
             return;
           }
           view = decision.version();
@@ -124,6 +124,19 @@ final class MonthJob {
           pinning = false;
           nodes.forEach(node -> node.seek(startStep));
         });
+  }
+
+  /**
+   * A checkpoint that the launch before registered while it died may have put the chosen one out of
+   * those kept: then the job goes back to the newest. What is kept may never be refused.
+   */
+  private void refused(String session, long startStep, Decision decision) {
+    List<PinState> pins = month.ledger().state().group(group).pins();
+    if (pins.isEmpty() || pins.stream().anyMatch(pin -> pin.step() == startStep)) {
+      month.ledger().broken(Promise.RETAINED, session + " at " + startStep + " " + decision);
+      return;
+    }
+    launch(pins.getLast().step());
   }
 
   private void tick() {

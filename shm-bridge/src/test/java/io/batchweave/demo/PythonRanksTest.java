@@ -24,6 +24,7 @@ class PythonRanksTest {
   void makeARepository() throws IOException {
     root = Files.createDirectory(directory.resolve("root"));
     Files.createDirectories(root.resolve("shm-bridge/python/src/batchweave"));
+    Files.createDirectories(root.resolve("shm-bridge/python/native"));
     include = Files.createDirectory(directory.resolve("include"));
     Files.createFile(include.resolve("Python.h"));
   }
