@@ -167,16 +167,7 @@ final class ReclaimBar implements Bar {
 
     private void commit(List<Block> blocks) throws IOException {
       VersionHeader header =
-          new VersionHeader(
-              ID,
-              state.version() + 1,
-              bits.nextId(),
-              state.commitId(),
-              state.nextStep(),
-              state.horizon(),
-              state.runningHash(),
-              0,
-              100);
+          state.nextHeader(bits.nextId(), 0, 100);
       String name = ObjectNames.version(header.version());
       byte[] bytes = ManifestCodec.encode(header, blocks);
       put(name, bytes);

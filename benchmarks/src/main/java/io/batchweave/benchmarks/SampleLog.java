@@ -55,16 +55,7 @@ final class SampleLog {
 
   /** The header of the next version. */
   VersionHeader header() {
-    return new VersionHeader(
-        STREAM,
-        state.version() + 1,
-        bits.nextId(),
-        state.commitId(),
-        state.nextStep(),
-        state.horizon(),
-        state.runningHash(),
-        0,
-        100);
+    return state.nextHeader(bits.nextId(), 0, 100);
   }
 
   /** The next block of every producer. */

@@ -442,16 +442,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
       return;
     }
     VersionHeader header =
-        new VersionHeader(
-            state.streamId(),
-            state.version() + 1,
-            bits.nextId(),
-            state.commitId(),
-            state.nextStep(),
-            state.horizon(),
-            state.runningHash(),
-            follower.snapshots().newestVersion(),
-            policy.paceMillis());
+        state.nextHeader(bits.nextId(), follower.snapshots().newestVersion(), policy.paceMillis());
     Bytes body = Bytes.wrap(ManifestCodec.encode(header, draft.blocks()));
     put = new Put(nextRequestId++, header.version(), body, draft.blocks(), nowNs);
     wrote(draft.blocks());

@@ -10,6 +10,7 @@ import io.batchweave.format.SnapshotRecord.ProducerEntry;
 import io.batchweave.format.SnapshotRecord.SessionEntry;
 import io.batchweave.format.SnapshotRecord.SkipEntry;
 import io.batchweave.format.TgbEntry;
+import io.batchweave.format.VersionHeader;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;
@@ -106,6 +107,26 @@ public final class State {
   /** Chained over the digests of all versions. */
   public UUID runningHash() {
     return runningHash;
+  }
+
+  /**
+   * The header of a version that follows this one: a header that says anything else is void.
+   *
+   * @param commitId unique to this attempt to commit
+   * @param newestSnapshot version of the newest snapshot that its committer knows, 0 if none
+   * @param paceMillis its committer's interval between versions
+   */
+  public VersionHeader nextHeader(UUID commitId, long newestSnapshot, int paceMillis) {
+    return new VersionHeader(
+        streamId,
+        version + 1,
+        commitId,
+        this.commitId,
+        nextStep,
+        horizon,
+        runningHash,
+        newestSnapshot,
+        paceMillis);
   }
 
   /** The step that the next accepted batch takes; the number of steps so far. */

@@ -93,16 +93,7 @@ final class LongLog {
   private void append(Block block) {
     long newest = snapshots.isEmpty() ? 0 : snapshots.getLast();
     VersionHeader header =
-        new VersionHeader(
-            STREAM,
-            state.version() + 1,
-            bits.nextId(),
-            state.commitId(),
-            state.nextStep(),
-            state.horizon(),
-            state.runningHash(),
-            newest,
-            100);
+        state.nextHeader(bits.nextId(), newest, 100);
     String key = ObjectNames.version(header.version());
     Bytes body = Bytes.wrap(ManifestCodec.encode(header, List.of(block)));
     objects.put(key, body);

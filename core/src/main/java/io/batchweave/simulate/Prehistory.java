@@ -215,16 +215,7 @@ final class Prehistory {
 
   private void append(Block block) {
     VersionHeader header =
-        new VersionHeader(
-            STREAM,
-            state.version() + 1,
-            bits.nextId(),
-            state.commitId(),
-            state.nextStep(),
-            state.horizon(),
-            state.runningHash(),
-            0,
-            100);
+        state.nextHeader(bits.nextId(), 0, 100);
     String key = ObjectNames.version(header.version());
     Bytes body = Bytes.wrap(ManifestCodec.encode(header, List.of(block)));
     objects.put(key, body);

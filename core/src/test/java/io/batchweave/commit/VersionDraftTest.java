@@ -29,16 +29,7 @@ class VersionDraftTest {
 
   private void commit(List<Block> blocks) {
     VersionHeader header =
-        new VersionHeader(
-            state.streamId(),
-            state.version() + 1,
-            new UUID(5, state.version()),
-            state.commitId(),
-            state.nextStep(),
-            state.horizon(),
-            state.runningHash(),
-            0,
-            100);
+        state.nextHeader(new UUID(5, state.version()), 0, 100);
     assertFalse(
         Fold.apply(state, new ManifestVersion(header, blocks, new UUID(6, state.version()), 1))
             .isVoid());

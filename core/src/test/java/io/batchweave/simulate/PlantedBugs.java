@@ -166,16 +166,7 @@ final class PlantedBugs {
       }
       ManifestVersion version = ManifestCodec.decode(put.key(), put.body());
       VersionHeader header =
-          new VersionHeader(
-              state.streamId(),
-              state.version() + 1,
-              version.header().commitId(),
-              state.commitId(),
-              state.nextStep(),
-              state.horizon(),
-              state.runningHash(),
-              0,
-              100);
+          state.nextHeader(version.header().commitId(), 0, 100);
       return new PutIfAbsent(
           ObjectNames.version(header.version()),
           Bytes.wrap(ManifestCodec.encode(header, version.blocks())));
