@@ -3,6 +3,7 @@ package io.batchweave.verify;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
+import org.agrona.collections.LongArrayList;
 
 /** Collects findings and notes from several threads, up to a bound; the rest is counted. */
 final class Findings {
@@ -16,8 +17,9 @@ final class Findings {
 
   private final List<Kept> kept = new ArrayList<>();
   private final List<String> notes = new ArrayList<>();
-  private long count;
-  private boolean ofSteps;
+
+  /** The steps of those that are not kept. */
+  private final LongArrayList unkept = new LongArrayList();
 
   synchronized void add(String object, String problem) {
     add(object, problem, NO_STEP);
@@ -26,13 +28,13 @@ final class Findings {
   /** Something about a step, which a collector may have deleted since. */
   synchronized void addOfStep(long step, String object, String problem) {
     add(object, problem + " (step=" + step + ")", step);
-    ofSteps = true;
   }
 
   private void add(String object, String problem, long step) {
-    count++;
     if (kept.size() < KEPT) {
       kept.add(new Kept(new Finding(object, problem), step));
+    } else {
+      unkept.addLong(step);
     }
   }
 
@@ -44,16 +46,18 @@ final class Findings {
 
   /** Forgets what concerns steps that are below the horizon by now. */
   synchronized void excuse(LongSupplier currentHorizon) {
-    if (ofSteps) {
+    boolean anyOfSteps =
+        kept.stream().anyMatch(one -> one.step() != NO_STEP)
+            || unkept.longStream().anyMatch(step -> step != NO_STEP);
+    if (anyOfSteps) {
       long horizon = currentHorizon.getAsLong();
-      int before = kept.size();
       kept.removeIf(one -> one.step() < horizon);
-      count -= before - kept.size();
+      unkept.removeIfLong(step -> step < horizon);
     }
   }
 
   synchronized long count() {
-    return count;
+    return kept.size() + (long) unkept.size();
   }
 
   synchronized List<Finding> all() {
