@@ -329,6 +329,13 @@ static PyObject* closed_meanwhile(client_object* self) {
   return raise_own(self, BW_ERROR_CLOSED, "this reader was closed by another thread");
 }
 
+/* The call that another thread closed the reader under has succeeded: the next one says CLOSED. */
+static void close_if_asked(client_object* self) {
+  if (atomic_load(&self->closing)) {
+    close_now(self);
+  }
+}
+
 /* bw_next, with the releases that wait for the GPU on the way. */
 static bw_status next_step(client_object* self, double seconds, bw_lease* lease, bw_error* error) {
   const int64_t deadline_ns = bw_deadline_ns(timeout_ns(seconds));
@@ -338,7 +345,6 @@ static bw_status next_step(client_object* self, double seconds, bw_lease* lease,
   }
   for (;;) {
     const bw_status status = bw_next(self->client, left_ns, lease, error);
-    look(self);
     if (status != BW_ERROR_RING_HELD || !self->pins ||
         !bwpy_holds_flush(self->holds, self->stream_handle, true)) {
       return status; /* else: copies were in the way, not the caller */
@@ -364,9 +370,12 @@ static PyObject* client_next(PyObject* object, PyObject* arguments) {
   Py_BEGIN_ALLOW_THREADS
   status = next_step(self, seconds, &lease, &error);
   Py_END_ALLOW_THREADS
+  look(self);
   self->busy = false;
   if (status == BW_OK) {
-    return step_of(self, &lease);
+    PyObject* step = step_of(self, &lease);
+    close_if_asked(self);
+    return step;
   }
   if (atomic_load(&self->closing)) {
     return closed_meanwhile(self);
@@ -381,6 +390,7 @@ static PyObject* client_next(PyObject* object, PyObject* arguments) {
 static bool answered(client_object* self, bw_status status, const bw_error* error) {
   self->busy = false;
   if (status == BW_OK) {
+    close_if_asked(self);
     return true;
   }
   if (atomic_load(&self->closing)) {

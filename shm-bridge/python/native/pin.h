@@ -10,9 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longest run of bytes that is registered by one call. */
-#define BWPY_PIN_CHUNK_BYTES ((size_t)1 << 30)
-
 typedef struct bwpy_pin {
   int (*device_count)(int*);
   int (*device)(int*);

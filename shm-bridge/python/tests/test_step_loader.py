@@ -170,6 +170,17 @@ def test_should_go_back_within_its_session_by_step(reader):
     }
 
 
+def test_should_refuse_the_position_of_another_stream_when_it_goes_back(reader):
+    loader = StepLoader("s")
+    next(iter(loader))
+    other = Token("f" * 32, 5, 1).encode().hex()
+    loader.load_state_dict({"token": other})
+    with pytest.raises(Refused) as refused:
+        iter(loader)
+    assert refused.value.code == "TOKEN_OF_OTHER_STREAM"
+    assert len(reader.made) == 1, "it asked nobody"
+
+
 def test_should_have_a_length_once_the_stream_is_sealed(reader, monkeypatch):
     loader = StepLoader("s")
     with pytest.raises(TypeError):

@@ -70,8 +70,7 @@ class StepLoader(IterableDataset[dict[str, Any]]):
         self._reader: Optional[Reader] = None
         self._process: Optional[int] = None
         self._resume: Optional[_token.Token] = None
-        self._session_known = False
-        self._view_version = 0
+        self._known: Optional[_token.Token] = None  # of the attachment before
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Goes on at the current position; ends where the stream was sealed.
@@ -134,16 +133,22 @@ class StepLoader(IterableDataset[dict[str, Any]]):
             )
         options = dict(self._options, pin=self._wanted_pin(in_worker=worker is not None))
         if self._resume is not None:
-            if self._session_known:
-                options["next_step"] = self._resume.next_step
-                options["view_version"] = self._view_version
-            else:
+            if self._known is None:
                 options["token"] = self._resume.encode()
+            elif self._resume.stream_id != self._known.stream_id:
+                raise Refused(
+                    "the position is of another stream: stream_id="
+                    f"{self._resume.stream_id}, this one is {self._known.stream_id}",
+                    stream=self.stream,
+                    code="TOKEN_OF_OTHER_STREAM",
+                )
+            else:
+                options["next_step"] = self._resume.next_step
+                options["view_version"] = self._known.view_version
         self._reader = Reader(self.stream, **options)
         self._pinned = self._reader.pinned
         self._process = os.getpid()
-        self._session_known = True
-        self._view_version = _token.decode(self._reader.token).view_version
+        self._known = _token.decode(self._reader.token)
         if "session" not in options:
             self._options["session"] = self._reader.launch.session
         return self._reader
