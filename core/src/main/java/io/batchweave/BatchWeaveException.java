@@ -67,4 +67,9 @@ public class BatchWeaveException extends RuntimeException {
   public Kind kind() {
     return kind;
   }
+
+  /** Whether it is passing trouble: after a look at how things stand, the same may succeed. */
+  public boolean isPassing() {
+    return kind == Kind.RETRYABLE || kind == Kind.UNKNOWN_OUTCOME;
+  }
 }

@@ -5,6 +5,7 @@ import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
 import io.batchweave.log.Bits;
 import io.batchweave.retain.CollectReport;
+import io.batchweave.retain.CollectorLoop;
 import io.batchweave.retain.CollectorMachine;
 import io.batchweave.retain.CollectorMachine.Phase;
 import io.batchweave.store.Payload;
@@ -134,12 +135,12 @@ public final class Collector implements AutoCloseable {
         if (closed) {
           return;
         }
-        if (e.kind() != Kind.RETRYABLE && e.kind() != Kind.UNKNOWN_OUTCOME) {
+        if (!e.isPassing()) {
           throw e;
         }
         trouble.accept(e);
       }
-      rest(intervalNs * 3 / 4 + pauses.nextBelow(intervalNs / 2 + 1));
+      rest(CollectorLoop.pauseNs(intervalNs, pauses));
     }
   }
 

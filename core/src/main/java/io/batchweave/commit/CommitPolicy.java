@@ -101,7 +101,8 @@ public final class CommitPolicy {
    */
   Step decide(Situation now, long nowNs) {
     alarm.clear();
-    follower.observe(now, otherLeads(nowNs));
+    boolean otherLeads = otherLeads(nowNs);
+    follower.observe(now, otherLeads);
     if (now.writing()) {
       return leader.whileWriting(now, nowNs);
     }
@@ -116,7 +117,7 @@ public final class CommitPolicy {
       follower.forgetSlot();
       return now.waiting() ? lookNowAndThen(now, nowNs) : Step.WAIT;
     }
-    return follower.decide(now, leader.ownIsLast(), nowNs);
+    return follower.decide(now, leader.ownIsLast(), otherLeads, nowNs);
   }
 
   private Step lookNowAndThen(Situation now, long nowNs) {

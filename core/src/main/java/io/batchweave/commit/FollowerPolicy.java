@@ -54,11 +54,10 @@ final class FollowerPolicy {
     timer.observe(now, otherLeads);
   }
 
-  Step decide(Situation now, boolean ownIsLast, long nowNs) {
+  Step decide(Situation now, boolean ownIsLast, boolean otherLeads, long nowNs) {
     if (known.mustLook()) {
       return now.looking() ? Step.WAIT : known.look(nowNs);
     }
-    boolean otherLeads = !ownIsLast && tempo.otherLeads(known, nowNs);
     if (now.announced() && now.unannounced()) {
       return Step.ANNOUNCE;
     }

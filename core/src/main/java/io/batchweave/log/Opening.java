@@ -149,10 +149,7 @@ final class Opening {
     if (snapshot == null || anchor == null) {
       return;
     }
-    boolean belongs =
-        anchor.header().commitId().equals(snapshot.commitId())
-            && Fold.chain(anchor.header().runningHash(), anchor.digest())
-                .equals(snapshot.runningHash());
+    boolean belongs = snapshot.isAfter(anchor);
     boolean early = SegmentShelf.indexOf(snapshot.nextStep()) <= targetSegment;
     if (belongs && early) {
       found = true;

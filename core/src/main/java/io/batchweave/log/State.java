@@ -2,6 +2,7 @@ package io.batchweave.log;
 
 import io.batchweave.BatchWeaveException;
 import io.batchweave.format.Limits;
+import io.batchweave.format.ManifestVersion;
 import io.batchweave.format.SnapshotRecord;
 import io.batchweave.format.SnapshotRecord.GroupEntry;
 import io.batchweave.format.SnapshotRecord.Life;
@@ -127,6 +128,16 @@ public final class State {
         runningHash,
         newestSnapshot,
         paceMillis);
+  }
+
+  /**
+   * Whether this is the state right after a version, by commit id and running hash.
+   *
+   * @param newest the version; its number is not looked at
+   */
+  public boolean isAfter(ManifestVersion newest) {
+    return newest.header().commitId().equals(commitId)
+        && Fold.chain(newest.header().runningHash(), newest.digest()).equals(runningHash);
   }
 
   /** The step that the next accepted batch takes; the number of steps so far. */

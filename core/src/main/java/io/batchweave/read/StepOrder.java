@@ -27,16 +27,4 @@ public final class StepOrder {
     }
     return OptionalLong.of(step < state.horizon() ? step : state.nextUnskipped(step, view));
   }
-
-  /**
-   * The step that a session reads after one.
-   *
-   * @param state as far as this reader has folded the log
-   * @param view version that registered the session; 0 for a reader without one
-   * @param step the step before
-   * @return empty while the state is older than the view
-   */
-  public static OptionalLong after(State state, long view, long step) {
-    return firstFrom(state, view, step + 1);
-  }
 }

@@ -1,7 +1,6 @@
 package io.batchweave.retain;
 
 import io.batchweave.BatchWeaveException;
-import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.log.Bits;
 import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Machine;
@@ -78,11 +77,18 @@ public final class CollectorLoop implements Machine<CollectorLoop> {
   /** Whether it has stopped for good: {@link #lastFailure} says why. */
   public boolean stopped() {
     BatchWeaveException failure = run.failure();
-    return failure != null && !passes(failure);
+    return failure != null && !failure.isPassing();
   }
 
-  private static boolean passes(BatchWeaveException failure) {
-    return failure.kind() == Kind.RETRYABLE || failure.kind() == Kind.UNKNOWN_OUTCOME;
+  /**
+   * From the end of a run to the next: the interval, give or take a quarter, so that many
+   * collectors do not run in step.
+   *
+   * @param intervalNs the interval
+   * @param bits where the quarter is drawn from
+   */
+  public static long pauseNs(long intervalNs, Bits bits) {
+    return intervalNs * 3 / 4 + bits.nextBelow(intervalNs / 2 + 1);
   }
 
   @Override
@@ -123,7 +129,7 @@ public final class CollectorLoop implements Machine<CollectorLoop> {
     }
     runs++;
     waiting = true;
-    nextRunNs = nowNs + intervalNs * 3 / 4 + bits.nextBelow(intervalNs / 2 + 1);
+    nextRunNs = nowNs + pauseNs(intervalNs, bits);
   }
 
   @Override

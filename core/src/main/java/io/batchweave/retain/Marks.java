@@ -80,10 +80,6 @@ final class Marks {
     return hashes.contains(hash(object));
   }
 
-  int size() {
-    return hashes.size();
-  }
-
   private boolean inPass(DataObject object) {
     String key = ObjectNames.data(object);
     int digits = ObjectNames.DATA.length();

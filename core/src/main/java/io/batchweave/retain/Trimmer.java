@@ -242,12 +242,7 @@ final class Trimmer {
     String key = ObjectNames.snapshot(oldest);
     State found = State.of(SnapshotCodec.decode(key, snapshot));
     ManifestVersion version = ManifestCodec.decode(ObjectNames.version(oldest), body);
-    boolean belongs =
-        found.version() == oldest
-            && version.header().commitId().equals(found.commitId())
-            && Fold.chain(version.header().runningHash(), version.digest())
-                .equals(found.runningHash());
-    if (!belongs) {
+    if (found.version() != oldest || !found.isAfter(version)) {
       throw stopped(key, "it does not belong to the log");
     }
     return found;

@@ -92,8 +92,7 @@ final class LongLog {
 
   private void append(Block block) {
     long newest = snapshots.isEmpty() ? 0 : snapshots.getLast();
-    VersionHeader header =
-        state.nextHeader(bits.nextId(), newest, 100);
+    VersionHeader header = state.nextHeader(bits.nextId(), newest, 100);
     String key = ObjectNames.version(header.version());
     Bytes body = Bytes.wrap(ManifestCodec.encode(header, List.of(block)));
     objects.put(key, body);

@@ -10,6 +10,7 @@ import io.batchweave.format.TgbEntry;
 import io.batchweave.log.Bits;
 import io.batchweave.log.FollowPolicy;
 import io.batchweave.log.PinState;
+import io.batchweave.log.SessionState;
 import io.batchweave.read.StepResult;
 import java.util.ArrayList;
 import java.util.List;
@@ -159,10 +160,12 @@ final class MonthJob {
     String session = sessionId();
     long then = view;
     propose(
-        state ->
-            state.group(group).session() == null || step <= lastPin(state.group(group).session())
-                ? null
-                : new Block.Pin(group, session, then, "at-" + step, step, KEEP),
+        state -> {
+          SessionState live = state.group(group).session();
+          return live == null || step <= live.lastPin()
+              ? null
+              : new Block.Pin(group, session, then, "at-" + step, step, KEEP);
+        },
         decision -> {
           if (then != view) {
             return;
@@ -174,10 +177,6 @@ final class MonthJob {
           checkpoints++;
           nextPin = step + CHECKPOINT_STEPS;
         });
-  }
-
-  private static long lastPin(io.batchweave.log.@Nullable SessionState session) {
-    return session == null ? -1 : session.lastPin();
   }
 
   private void propose(Proposal proposal, Consumer<Decision> told) {

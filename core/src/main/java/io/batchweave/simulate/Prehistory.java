@@ -214,8 +214,7 @@ final class Prehistory {
   }
 
   private void append(Block block) {
-    VersionHeader header =
-        state.nextHeader(bits.nextId(), 0, 100);
+    VersionHeader header = state.nextHeader(bits.nextId(), 0, 100);
     String key = ObjectNames.version(header.version());
     Bytes body = Bytes.wrap(ManifestCodec.encode(header, List.of(block)));
     objects.put(key, body);

@@ -18,9 +18,7 @@ import io.batchweave.store.ObjectStore;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -41,7 +39,6 @@ final class DataAudit implements AutoCloseable {
   private static final int QUEUED = 64;
   private static final int CHUNK_BYTES = 4 << 20;
   private static final int REMEMBERED_OBJECTS = 256;
-  private static final int PREFIXES = 256;
 
   private final ObjectStore store;
   private final Grid grid;
@@ -269,20 +266,19 @@ final class DataAudit implements AutoCloseable {
 
   /** Counts what nothing names, folder by folder. */
   void countOrphans() {
-    for (int prefix = 0; prefix < PREFIXES; prefix++) {
-      String group = ObjectNames.DATA + String.format("%02x/", prefix);
-      List<String> foreign = new ArrayList<>();
+    for (int number = 0; number < ObjectNames.DATA_GROUPS; number++) {
+      String group = ObjectNames.dataGroup(number);
       for (ListedObject object : Reads.await(store.list(group, Integer.MAX_VALUE)).objects()) {
-        if (!named.contains(hash(object.key()))) {
-          orphans++;
-          orphanBytes += object.sizeBytes();
+        String key = object.key();
+        if (named.contains(hash(key))) {
+          continue;
         }
-        if (ObjectNames.parseData(object.key()) == null
-            && ObjectNames.parseState(object.key()) == null) {
-          foreign.add(object.key());
+        orphans++;
+        orphanBytes += object.sizeBytes();
+        if (ObjectNames.parseData(key) == null && ObjectNames.parseState(key) == null) {
+          findings.note(key + ": not the name of a data object");
         }
       }
-      foreign.forEach(key -> findings.note(key + ": not the name of a data object"));
     }
   }
 

@@ -28,8 +28,7 @@ class VersionDraftTest {
   private final State state = State.empty(new UUID(1, 2));
 
   private void commit(List<Block> blocks) {
-    VersionHeader header =
-        state.nextHeader(new UUID(5, state.version()), 0, 100);
+    VersionHeader header = state.nextHeader(new UUID(5, state.version()), 0, 100);
     assertFalse(
         Fold.apply(state, new ManifestVersion(header, blocks, new UUID(6, state.version()), 1))
             .isVoid());

@@ -49,7 +49,7 @@ class StepOrderTest {
     OptionalLong next = StepOrder.firstFrom(state, view, fromStep);
     while (next.getAsLong() < state.nextStep()) {
       steps.add(next.getAsLong());
-      next = StepOrder.after(state, view, next.getAsLong());
+      next = StepOrder.firstFrom(state, view, next.getAsLong() + 1);
     }
     return steps;
   }
@@ -65,7 +65,7 @@ class StepOrderTest {
     assertEquals(List.of(2L, 7L, 8L), order(state, view + 1, 2).subList(0, 3));
     assertEquals(List.of(2L, 3L, 4L), order(state, view - 1, 2).subList(0, 3));
     assertEquals(List.of(2L, 3L, 4L), order(state, 0, 2).subList(0, 3));
-    assertEquals(OptionalLong.of(5), StepOrder.after(state, view, 2));
+    assertEquals(OptionalLong.of(5), StepOrder.firstFrom(state, view, 3));
   }
 
   @Test

@@ -165,8 +165,7 @@ final class PlantedBugs {
         Fold.apply(state, ManifestCodec.decode(ObjectNames.version(state.version() + 1), body));
       }
       ManifestVersion version = ManifestCodec.decode(put.key(), put.body());
-      VersionHeader header =
-          state.nextHeader(version.header().commitId(), 0, 100);
+      VersionHeader header = state.nextHeader(version.header().commitId(), 0, 100);
       return new PutIfAbsent(
           ObjectNames.version(header.version()),
           Bytes.wrap(ManifestCodec.encode(header, version.blocks())));

@@ -1,7 +1,6 @@
 package io.batchweave.bridge.daemon;
 
 import io.batchweave.BatchWeaveException;
-import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.handshake.Answer;
 import io.batchweave.bridge.handshake.Answer.Refused;
 import io.batchweave.bridge.handshake.Checkpoint;
@@ -76,7 +75,7 @@ final class Errands {
       } catch (SessionRefusedException refused) {
         end(new Refused(codeOf(refused.reason()), refused.getMessage(), refused.step(), -1, 0));
       } catch (BatchWeaveException e) {
-        if (e.kind() == Kind.RETRYABLE || e.kind() == Kind.UNKNOWN_OUTCOME) {
+        if (e.isPassing()) {
           status = "the log did not decide yet: " + request.describe() + ": " + e.getMessage();
           if (now() - wantedNs < WANTED_NS) {
             var _ = parts.background().schedule(this, AGAIN_NS, TimeUnit.NANOSECONDS);

@@ -1,7 +1,6 @@
 package io.batchweave.bridge.daemon;
 
 import io.batchweave.BatchWeaveException;
-import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.ring.FailReason;
 import io.batchweave.client.Change;
 import io.batchweave.client.Operator;
@@ -49,7 +48,7 @@ final class FailedSteps {
     try (Operator operator = parts.newOperator(source)) {
       told = look(operator, step, failure);
     } catch (BatchWeaveException e) {
-      if (e.kind() == Kind.RETRYABLE || e.kind() == Kind.UNKNOWN_OUTCOME) {
+      if (e.isPassing()) {
         var _ =
             parts
                 .background()

@@ -1,7 +1,6 @@
 package io.batchweave.bridge.daemon;
 
 import io.batchweave.BatchWeaveException;
-import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.handshake.Answer.Refused;
 import io.batchweave.bridge.handshake.Hello;
 import io.batchweave.bridge.handshake.RefusalCode;
@@ -77,7 +76,7 @@ final class Launch {
       return new Standing.Failed(
           new Refused(codeOf(refused.reason()), refused.getMessage(), refused.step(), -1, 0));
     } catch (BatchWeaveException e) {
-      return e.kind() == Kind.RETRYABLE || e.kind() == Kind.UNKNOWN_OUTCOME
+      return e.isPassing()
           ? new Standing.Opening(
               "the session is not registered yet: " + describe + ": " + e.getMessage())
           : failed(e.getMessage());
