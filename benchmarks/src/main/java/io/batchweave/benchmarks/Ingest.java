@@ -79,7 +79,7 @@ final class Ingest implements Bar {
 
     @Override
     public String url(String folder) {
-      return server.url().replaceFirst("\\?", "/" + folder + "?");
+      return SmallBatches.under(server.url(), folder);
     }
 
     @Override
@@ -182,6 +182,9 @@ final class Ingest implements Bar {
           worst = size.judged() ? Math.min(worst, ratio) : worst;
         }
       }
+    } finally {
+      DirectoryTree.delete(memory);
+      DirectoryTree.delete(disk);
     }
     return new Verdict(name(), worst, "of the bare way", 1, ">= " + GOAL, worst >= GOAL);
   }

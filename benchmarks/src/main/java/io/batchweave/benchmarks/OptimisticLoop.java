@@ -10,7 +10,6 @@ import io.batchweave.store.StoreResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What helping commits are compared with: every producer commits for itself, now and then. It lists
@@ -185,11 +184,11 @@ final class OptimisticLoop {
     }
   }
 
-  /** A percentile in milliseconds; null of nothing. */
-  static @Nullable Long percentileMs(List<Long> timesNs, int percent) {
+  /** A percentile in milliseconds; -1 of nothing. */
+  static long percentileMs(List<Long> timesNs, int percent) {
     long[] sorted = timesNs.stream().mapToLong(Long::longValue).sorted().toArray();
     return sorted.length == 0
-        ? null
+        ? -1
         : sorted[(int) ((sorted.length - 1L) * percent / 100)] / MILLISECOND_NS;
   }
 }

@@ -166,8 +166,7 @@ final class ReclaimBar implements Bar {
     }
 
     private void commit(List<Block> blocks) throws IOException {
-      VersionHeader header =
-          state.nextHeader(bits.nextId(), 0, 100);
+      VersionHeader header = state.nextHeader(bits.nextId(), 0, 100);
       String name = ObjectNames.version(header.version());
       byte[] bytes = ManifestCodec.encode(header, blocks);
       put(name, bytes);

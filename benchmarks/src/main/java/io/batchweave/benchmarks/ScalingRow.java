@@ -85,8 +85,8 @@ record ScalingRow(
         store,
         producers,
         batches,
-        percentileMs(visibleNs, 50),
-        percentileMs(visibleNs, 99),
+        OptimisticLoop.percentileMs(visibleNs, 50),
+        OptimisticLoop.percentileMs(visibleNs, 99),
         counts.getOrDefault(Fleet.PUT_VERSION, 0L) / (double) Math.max(1, versions),
         perBatch,
         reads / (double) (seconds * seeds),
@@ -100,8 +100,8 @@ record ScalingRow(
     optimistic.run(Math.max(60 * SECOND_NS, turns * optimistic.intervalNs()));
     LoopRow row =
         new LoopRow(
-            percentileMs(optimistic.visibleNs(), 50),
-            percentileMs(optimistic.visibleNs(), 99),
+            OptimisticLoop.percentileMs(optimistic.visibleNs(), 50),
+            OptimisticLoop.percentileMs(optimistic.visibleNs(), 99),
             optimistic.putsPerVersion(),
             optimistic.requestsPerBatch());
     return new ScalingRow(
@@ -115,11 +115,6 @@ record ScalingRow(
         readsPerSecond,
         jain,
         row);
-  }
-
-  private static long percentileMs(List<Long> timesNs, int percent) {
-    Long found = OptimisticLoop.percentileMs(timesNs, percent);
-    return found == null ? -1 : found;
   }
 
   double requestsPerBatch() {

@@ -70,6 +70,8 @@ final class SmallBatches implements Bar {
           "  store             batches/s [95 %]     bandwidth alone  requests per 1,000 batches");
       say(run, server.server(), s3);
       say(run, "files", file);
+    } finally {
+      DirectoryTree.delete(directory);
     }
     double value = s3.perSecond.median();
     return new Verdict(
@@ -89,7 +91,8 @@ final class SmallBatches implements Bar {
                 taken.requests.median()));
   }
 
-  private static String under(String url, String folder) {
+  /** The URL of a folder below a root. */
+  static String under(String url, String folder) {
     int query = url.indexOf('?');
     return query < 0
         ? url + "/" + folder

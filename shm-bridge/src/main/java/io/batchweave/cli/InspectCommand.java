@@ -20,15 +20,12 @@ import io.batchweave.log.SkipState;
 import io.batchweave.log.State;
 import io.batchweave.read.Coordinate;
 import io.batchweave.read.StepResult;
-import java.io.PrintWriter;
 import java.util.StringJoiner;
 import java.util.concurrent.Callable;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
@@ -45,10 +42,9 @@ import picocli.CommandLine.Spec;
       "  ./batchweave inspect file:/data/stream 17 3 --json"
     })
 final class InspectCommand implements Callable<Integer> {
-  private static final long TIMEOUT_NS = TimeUnit.SECONDS.toNanos(60);
-
   @Spec private CommandSpec spec = CommandSpec.create();
   @Mixin private StreamArgument stream = new StreamArgument();
+  @Mixin private OutputOption output = new OutputOption();
 
   @Parameters(index = "1", arity = "0..1", paramLabel = "STEP", description = "A step, from 0.")
   private @Nullable Long step;
@@ -60,23 +56,14 @@ final class InspectCommand implements Callable<Integer> {
       description = "A slice of it: dp * cpSize + cp, from 0.")
   private @Nullable Integer slice;
 
-  @Option(names = "--json", description = "Print JSON, one document.")
-  private boolean json;
-
   @Override
   public Integer call() {
-    PrintWriter out = spec.commandLine().getOut();
     if (step != null && step < 0) {
       throw new ParameterException(spec.commandLine(), "steps count from 0: " + step);
     }
     try (StreamArgument.Opened opened = stream.openStream();
         StreamReader reader = StreamReader.open(new ReaderContext().store(opened.store()))) {
-      ObjectNode document = document(reader, opened.store().url());
-      if (json) {
-        JsonDocument.printJson(out, document);
-      } else {
-        JsonDocument.printText(out, document);
-      }
+      output.print(spec, document(reader, opened.store().url()));
       return 0;
     }
   }
@@ -85,7 +72,7 @@ final class InspectCommand implements Callable<Integer> {
     if (step == null) {
       return describe(reader, url);
     }
-    StepResult result = reader.await(step, TIMEOUT_NS);
+    StepResult result = reader.await(step, StreamArgument.TIMEOUT_NS);
     StepResult.Ready ready =
         switch (result) {
           case StepResult.Ready known -> known;

@@ -35,25 +35,23 @@ import picocli.CommandLine.Spec;
 final class VerifyCommand implements Callable<Integer> {
   @Spec private CommandSpec spec = CommandSpec.create();
   @Mixin private StreamArgument stream = new StreamArgument();
+  @Mixin private OutputOption output = new OutputOption();
 
   @Option(
       names = "--data",
       description = "Also read every byte: slices, footers and source states by their checksums.")
   private boolean data;
 
-  @Option(names = "--json", description = "Print JSON, one document.")
-  private boolean json;
-
   @Override
   public Integer call() {
     PrintWriter out = spec.commandLine().getOut();
-    PrintWriter progress = json ? spec.commandLine().getErr() : out;
+    PrintWriter progress = output.json() ? spec.commandLine().getErr() : out;
     try (ObjectStore store = stream.open()) {
       Depth depth = data ? Depth.BYTES : Depth.LENGTHS;
       VerifyReport report =
           new Verifier(store, depth, SystemNanoClock.INSTANCE, progress::println).run();
-      if (json) {
-        JsonDocument.printJson(out, document(report, store.url()));
+      if (output.json()) {
+        output.print(spec, document(report, store.url()));
       } else {
         print(out, report, store.url());
       }

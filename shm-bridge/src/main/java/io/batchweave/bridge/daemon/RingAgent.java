@@ -72,7 +72,6 @@ final class RingAgent implements AutoCloseable {
   private final Map<Long, ControlFile> generations = new HashMap<>();
   private final RingFetches fetches;
   private @Nullable SessionKey feedSession;
-  private @Nullable StreamSource source;
   private @Nullable StreamDescriptor descriptor;
   private @Nullable StepSource steps;
   private long foundView;
@@ -250,7 +249,6 @@ final class RingAgent implements AutoCloseable {
     if (served != null && !session.equals(feedSession)) {
       unfollow();
       feedSession = session;
-      source = served.source();
       descriptor = served.descriptor();
       steps =
           new StepSource(
@@ -285,7 +283,6 @@ final class RingAgent implements AutoCloseable {
     }
     steps = null;
     feedSession = null;
-    source = null;
   }
 
   // ---- duty cycle
@@ -363,9 +360,13 @@ final class RingAgent implements AutoCloseable {
         case End end -> machine.onEndOfStream(wanted);
         case Never never -> machine.onStepFailed(wanted, never.reason(), never.text());
         case Known known -> {
-          long used = lastUsedBytes();
+          RingStatus stands = machine.status("");
           long length = regionLength(known.plan());
-          if (used > 0 && used + length > prefetchBytes && !isAnyRankOutOfSteps()) {
+          // A rank that has taken all there is does not wait for the bound on prefetching: the step
+          // is offered, so that either it comes or the status says whose leases are in the way.
+          if (stands.usedBytes() > 0
+              && stands.usedBytes() + length > prefetchBytes
+              && !readers.isAnyOutOfSteps(stands.allocatedCount())) {
             return offered;
           }
           machine.onStep(wanted, open.view().next(wanted + 1), length);
@@ -383,21 +384,9 @@ final class RingAgent implements AutoCloseable {
     return offered;
   }
 
-  /**
-   * Whether a rank has taken all there is. Then the bound on prefetching is not what it waits for:
-   * the step is offered, so that either it comes or the status says whose leases are in the way.
-   */
-  private boolean isAnyRankOutOfSteps() {
-    return readers.isAnyOutOfSteps(machine.status("").allocatedCount());
-  }
-
-  private long lastUsedBytes() {
-    return machine.status("").usedBytes();
-  }
-
   private @Nullable ObjectStore store() {
-    StreamSource from = source;
-    return from == null ? null : from.store();
+    StepSource open = steps;
+    return open == null ? null : open.feed().source().store();
   }
 
   private String whatIsAwaited() {
@@ -437,7 +426,7 @@ final class RingAgent implements AutoCloseable {
     gauges =
         new RingGauges(
             settings.ringNumber(),
-            source == null ? "" : source.url(),
+            follows == null ? "" : follows.feed().source().url(),
             session == null ? "" : session.group(),
             session == null ? "" : session.session(),
             machine.memberCount(),

@@ -38,10 +38,6 @@ final class RingTakeover {
     long end() {
       return region.offset() + region.lengthBytes();
     }
-
-    boolean overlaps(StepRegion other) {
-      return region.offset() < other.offset() + other.lengthBytes() && other.offset() < end();
-    }
   }
 
   private final RingSettings settings;
@@ -230,7 +226,7 @@ final class RingTakeover {
 
   private boolean isFree(StepRegion region) {
     for (Place place : places.values()) {
-      if (place.overlaps(region)) {
+      if (overlap(place.region(), region)) {
         return false;
       }
     }

@@ -36,8 +36,6 @@ import org.jspecify.annotations.Nullable;
 public final class NodeReader {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final long MAX_JSON_BYTES = 1 << 20;
-  private static final NodeView.Ring EMPTY =
-      new NodeView.Ring(0, 0, 0, "", "", -1, "empty", -1, 0, 0, 0, 0, "", List.of());
 
   private final NativeMemory memory;
   private final Path directory;
@@ -168,20 +166,7 @@ public final class NodeReader {
 
   private static NodeView.Ring empty(int number, long lengthBytes) {
     return new NodeView.Ring(
-        number,
-        lengthBytes,
-        EMPTY.usedBytes(),
-        EMPTY.group(),
-        EMPTY.session(),
-        EMPTY.generation(),
-        EMPTY.state(),
-        EMPTY.nextStep(),
-        EMPTY.publishedSteps(),
-        EMPTY.aheadSteps(),
-        EMPTY.unfinishedFetches(),
-        EMPTY.blockedBytes(),
-        EMPTY.trouble(),
-        EMPTY.ranks());
+        number, lengthBytes, 0, "", "", -1, "empty", -1, 0, 0, 0, 0, "", List.of());
   }
 
   // The caller closes it.
