@@ -84,6 +84,7 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
   private int stateFailures;
   private long stateDueAtNs = Long.MIN_VALUE;
   private @Nullable String stateTrouble;
+  private boolean stateGone;
   private @Nullable BatchWeaveException failure;
 
   /**
@@ -123,6 +124,7 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
     this.stateFailures = other.stateFailures;
     this.stateDueAtNs = other.stateDueAtNs;
     this.stateTrouble = other.stateTrouble;
+    this.stateGone = other.stateGone;
     this.failure = other.failure;
   }
 
@@ -207,6 +209,7 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
     } else if (id == stateRequestId) {
       stateRequestId = -1;
       onSourceState(response, nowNs);
+      commit.onTime(nowNs, sub(COMMIT, requests));
     } else {
       queue.onAnswer(id, response, nowNs);
     }
@@ -377,6 +380,11 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
     }
     switch (mine.sourceState()) {
       case SourceState.Inline(Bytes bytes) -> live(mine, bytes);
+      case SourceState.External external when stateGone -> {
+        if (commit.headKnown()) {
+          fail(damagedState(external, "it does not exist"));
+        }
+      }
       case SourceState.External external -> {
         if (stateRequestId < 0 && nowNs >= stateDueAtNs) {
           stateRequestId = nextRequestId++;
@@ -418,7 +426,12 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
           live(mine, body);
         }
       }
-      case StoreResponse.NotFound gone -> fail(damagedState(external, "it does not exist"));
+      case StoreResponse.NotFound gone -> {
+        // A collector deletes it once a later owner's batch has replaced it; the log then says so.
+        stateGone = true;
+        stateDueAtNs = Long.MAX_VALUE;
+        commit.look();
+      }
       default -> {
         long boundNs = Math.min(MAX_BACKOFF_NS, MIN_BACKOFF_NS << Math.min(stateFailures, 8));
         stateFailures++;
@@ -524,6 +537,7 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
         stateRequestId,
         stateFailures,
         stateDueAtNs,
+        stateGone,
         failure == null);
   }
 }

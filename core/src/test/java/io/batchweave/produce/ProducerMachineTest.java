@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.log.Bits;
 import io.batchweave.produce.ProducerMachine.Phase;
@@ -63,6 +64,57 @@ class ProducerMachineTest {
     assertTrue(lost[0] > 2);
     assertEquals(10, process.acknowledged.size());
     model.check();
+  }
+
+  @Test
+  void shouldSayThatItWasTakenOverWhenItsSourceStateIsDeletedMeanwhile() {
+    ProducerModel model = new ProducerModel(21);
+    Incarnation late = recoverSlowly(model);
+    Incarnation next = model.start("p", 8);
+    assertTrue(model.store.run(next::done, MAX_EVENTS));
+    assertNotNull(model.store.objects().remove(stateKey(model)));
+    assertTrue(model.store.run(late::ended, MAX_EVENTS));
+    assertEquals(Kind.FENCED, Objects.requireNonNull(late.machine.failure()).kind());
+  }
+
+  @Test
+  void shouldNameItsSourceStateWhenThatIsGoneAndItIsStillTheOwner() {
+    ProducerModel model = new ProducerModel(22);
+    Incarnation late = recoverSlowly(model);
+    String key = stateKey(model);
+    assertNotNull(model.store.objects().remove(key));
+    assertTrue(model.store.run(late::ended, MAX_EVENTS));
+    BatchWeaveException failure = Objects.requireNonNull(late.machine.failure());
+    assertEquals(Kind.CORRUPT, failure.kind());
+    String message = Objects.requireNonNull(failure.getMessage());
+    assertTrue(message.contains("object=" + key), message);
+    assertTrue(message.contains("it does not exist"), message);
+  }
+
+  /** Commits seven batches, the last with a state of its own, and starts a slow second owner. */
+  private static Incarnation recoverSlowly(ProducerModel model) {
+    Incarnation first = model.start("p", 7);
+    assertTrue(model.store.run(first::done, MAX_EVENTS));
+    first.crash();
+    boolean[] asked = {false};
+    model.store.fates((request, bits) -> {
+      if (!asked[0] && request instanceof StoreRequest.Get && request.key().endsWith(".state")) {
+        asked[0] = true;
+        return new Fate(2_000 * MS, 2_000 * MS, Effect.APPLIED, Answer.DELIVERED);
+      }
+      return Fates.SMOOTH.of(request, bits);
+    });
+    Incarnation second = model.start("p", 8);
+    assertTrue(model.store.run(() -> asked[0], MAX_EVENTS));
+    assertEquals(Phase.RECOVERING, second.machine.phase());
+    return second;
+  }
+
+  private static String stateKey(ProducerModel model) {
+    return model.store.objects().keySet().stream()
+        .filter(key -> key.endsWith(".state"))
+        .findFirst()
+        .orElseThrow();
   }
 
   @Test
