@@ -123,7 +123,7 @@ final class HelloCheck {
 
   private static Refused malformed(String field, String value, String remedy) {
     return new Refused(
-        RefusalCode.MALFORMED, "bad Hello: " + field + "=" + value + "; expected " + remedy);
+        RefusalCode.MALFORMED, "bad request: " + field + "=" + value + "; expected " + remedy);
   }
 
   /** Why the rank cannot read this stream; null if it can. */

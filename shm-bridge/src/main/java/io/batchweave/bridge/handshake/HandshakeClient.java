@@ -1,14 +1,12 @@
 package io.batchweave.bridge.handshake;
 
 import io.aeron.Aeron;
-import io.aeron.CommonContext;
 import io.aeron.ExclusivePublication;
 import io.aeron.Subscription;
 import io.aeron.exceptions.AeronException;
 import io.aeron.logbuffer.Header;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
-import java.io.File;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import org.agrona.CloseHelper;
@@ -87,15 +85,6 @@ public final class HandshakeClient {
     } finally {
       closeExchange();
     }
-  }
-
-  /**
-   * Whether the daemon's driver has shown itself lately; a stopped process holds its lock but does
-   * not.
-   */
-  public boolean isDaemonRunning() {
-    return CommonContext.isDriverActive(
-        new File(aeronDirectory), HandshakeProtocol.DRIVER_SILENT_MILLIS, ignored -> {});
   }
 
   /** How often the last {@link #ask} said it. */

@@ -29,9 +29,6 @@ public final class HandshakeProtocol {
   /** Longest life of the daemon's publication to one rank. */
   public static final long ANSWER_NS = TimeUnit.SECONDS.toNanos(2);
 
-  /** Silence after which a driver counts as stopped, for messages only. */
-  public static final long DRIVER_SILENT_MILLIS = 2_000;
-
   /** A rank takes the driver for dead after this time without a heartbeat, milliseconds. */
   public static final long DRIVER_TIMEOUT_MILLIS = 500;
 

@@ -51,9 +51,4 @@ public enum RefusalCode {
   public Kind kind() {
     return kind;
   }
-
-  /** Whether the rank goes on trying until its deadline. */
-  public boolean isRetryable() {
-    return kind == Kind.RETRYABLE;
-  }
 }
