@@ -20,6 +20,7 @@ final class Knowledge {
   private long lookBegunNs = NEVER;
   private boolean mustLook = true;
   private long roundBegunNs = NEVER;
+  private boolean roundNeeded;
   private boolean lookedAfterRound;
 
   Knowledge() {}
@@ -33,6 +34,7 @@ final class Knowledge {
     this.lookBegunNs = other.lookBegunNs;
     this.mustLook = other.mustLook;
     this.roundBegunNs = other.roundBegunNs;
+    this.roundNeeded = other.roundNeeded;
     this.lookedAfterRound = other.lookedAfterRound;
   }
 
@@ -53,6 +55,7 @@ final class Knowledge {
   /** Begins a round of reading the announcements. */
   Step gather(long nowNs) {
     roundBegunNs = nowNs;
+    roundNeeded = false;
     lookedAfterRound = false;
     return Step.GATHER;
   }
@@ -74,6 +77,16 @@ final class Knowledge {
   /** When the last round began. */
   long roundBegunNs() {
     return roundBegunNs;
+  }
+
+  /** From now on the rounds that have begun do not count. */
+  void needRound() {
+    roundNeeded = true;
+  }
+
+  /** Whether no round has begun since one was needed, whatever the clock says. */
+  boolean roundNeeded() {
+    return roundNeeded;
   }
 
   /** Whether a look began after the last round. */
@@ -147,6 +160,7 @@ final class Knowledge {
         lookBegunNs,
         mustLook,
         roundBegunNs,
+        roundNeeded,
         lookedAfterRound);
   }
 }

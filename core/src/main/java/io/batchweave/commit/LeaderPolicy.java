@@ -23,7 +23,7 @@ final class LeaderPolicy {
   private boolean helped;
   private boolean overflowed;
   private long putAtNs = NEVER;
-  private long needRoundAfterNs = NEVER;
+  private boolean awaitsRound;
   private long untilNs = NEVER;
   private long yieldUntilNs = NONE;
 
@@ -40,7 +40,7 @@ final class LeaderPolicy {
     this.helped = other.helped;
     this.overflowed = other.overflowed;
     this.putAtNs = other.putAtNs;
-    this.needRoundAfterNs = other.needRoundAfterNs;
+    this.awaitsRound = other.awaitsRound;
     this.untilNs = other.untilNs;
     this.yieldUntilNs = other.yieldUntilNs;
   }
@@ -59,16 +59,20 @@ final class LeaderPolicy {
 
   /** While a version is on its way: what did not fit is read beside it. */
   Step whileWriting(Situation now, long nowNs) {
-    boolean gather = overflowed && known.roundBegunNs() < putAtNs && !now.gathering();
+    boolean gather = overflowed && known.roundNeeded() && !now.gathering();
     return gather ? known.gather(nowNs) : Step.WAIT;
   }
 
   Step decide(Situation now, long nowNs) {
     if (now.gathering()) {
+      awaitsRound = true;
       return Step.WAIT;
     }
+    // However long it took to fail, a round counts, or a LIST that hangs would be all there is.
+    boolean blind = now.round() == Round.FAILED && (awaitsRound || yieldUntilNs != NONE);
+    awaitsRound = false;
     long dueAtNs = overflowed ? nowNs : putAtNs + tempo.intervalNs();
-    if (known.roundBegunNs() < needRoundAfterNs || (now.ownWork() && roundIsOld(nowNs))) {
+    if (known.roundNeeded() || (now.ownWork() && !blind && roundIsOld(nowNs))) {
       if (!now.ownWork() && owners.lone()) {
         return Step.WAIT;
       }
@@ -90,7 +94,7 @@ final class LeaderPolicy {
       return Step.WAIT;
     }
     helped = false;
-    needRoundAfterNs = nowNs;
+    known.needRound();
     return alarm.waitUntil(Math.max(nowNs + 1, lastRoundAtNs()));
   }
 
@@ -149,7 +153,7 @@ final class LeaderPolicy {
   /** A version was sent. */
   void onWriting(boolean moreToCome, long nowNs) {
     putAtNs = nowNs;
-    needRoundAfterNs = nowNs;
+    known.needRound();
     overflowed = moreToCome;
   }
 
@@ -160,6 +164,6 @@ final class LeaderPolicy {
 
   long fingerprint() {
     return Fingerprint.of(
-        ownIsLast, helped, overflowed, putAtNs, needRoundAfterNs, untilNs, yieldUntilNs);
+        ownIsLast, helped, overflowed, putAtNs, awaitsRound, untilNs, yieldUntilNs);
   }
 }

@@ -74,9 +74,9 @@
  *       io.batchweave.commit.CommitPolicy#ACTIVE_VERSIONS} versions, and three own versions since
  *       the start) nobody announces nor looks: LIST and PUT.
  *   <li><b>Fair</b>: no version without a round of LIST begun after one's previous version was
- *       sent. A leader that cannot list announces, yields one step-in interval, then commits once
- *       without. A version that did not hold all acceptable blocks is followed at once, by a round
- *       that runs beside it.
+ *       sent. A leader that cannot list, however long that takes to fail, announces, yields one
+ *       step-in interval, then commits once without. A version that did not hold all acceptable
+ *       blocks is followed at once, by a round that runs beside it.
  *   <li><b>Step in</b>: the interval is pace + 2 × (LIST + GET + PUT) as one's own requests take,
  *       at least 50 ms, from the first announcement of one's block, plus a delay drawn so that of a
  *       crowd few come first. If the log moved meanwhile, its committer gets a second interval from

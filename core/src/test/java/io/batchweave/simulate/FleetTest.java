@@ -17,6 +17,7 @@ import io.batchweave.simulate.Fleet.Member;
 import io.batchweave.simulate.ModelStore.Answer;
 import io.batchweave.simulate.ModelStore.Effect;
 import io.batchweave.simulate.ModelStore.Fate;
+import io.batchweave.store.StoreRequest;
 import java.util.List;
 import java.util.Objects;
 import java.util.UUID;
@@ -29,6 +30,7 @@ import org.junit.jupiter.api.Timeout;
 class FleetTest {
   private static final long MS = Fleet.MS;
   private static final long SECOND = Fleet.SECOND;
+  private static final String LIST_ANNOUNCED = "ListPrefix announce";
 
   private static Fleet fleet(long seed) {
     return new Fleet(seed, Latencies.S3_STANDARD);
@@ -169,6 +171,73 @@ class FleetTest {
       assertTrue(fleet.committed.getOrDefault("p" + i, 0) >= 12, "" + fleet.committed);
     }
     assertTrue(fleet.committed.getOrDefault("blind", 0) > 50, "" + fleet.committed);
+  }
+
+  /** LISTs of announcements that are never answered, and such as fail only after half a second. */
+  private static void checkCommitsWithoutLists(int producers, Fate list) {
+    Fleet fleet = fleet(13);
+    fleet.startAll(producers, 2 * SECOND);
+    fleet.run(20 * SECOND);
+    fleet.trouble((request, random) -> isListOfAnnouncements(request) ? list : null);
+    int batches = fleet.batches();
+    long lists = listsIn(60 * SECOND, fleet);
+    assertTrue(fleet.pending() <= 3 * producers, "pending=" + fleet.pending());
+    assertTrue(
+        fleet.batches() - batches >= 20 * producers, "batches: " + (fleet.batches() - batches));
+    assertTrue(lists <= 60L * producers, "LISTs: " + lists);
+  }
+
+  /** B5: a LIST that takes longer than a version keeps nobody from committing, alone or not. */
+  @Test
+  void shouldCommitWhenListsAreSlowToFail() {
+    Fate hangs = new Fate(5 * MS, 20 * MS, Effect.NOT_APPLIED, Answer.LOST);
+    Fate fails = new Fate(5 * MS, 500 * MS, Effect.NOT_APPLIED, Answer.SERVER_ERROR);
+    for (int producers : new int[] {1, 2, 5}) {
+      checkCommitsWithoutLists(producers, hangs);
+      checkCommitsWithoutLists(producers, fails);
+    }
+  }
+
+  /**
+   * Clocks go back while a version is on its way, and LISTs fail at once: what is remembered seems
+   * to lie ahead, and nobody lists without a pause for that.
+   */
+  @Test
+  void shouldListAsOftenAsEverWhenClocksGoBackDuringACommit() {
+    Fleet fleet = fleet(14);
+    fleet.startAll(2, 2 * SECOND);
+    fleet.run(10 * SECOND);
+    boolean[] jumps = {false};
+    fleet.trouble((request, random) -> {
+      if (jumps[0] && isPutOfVersion(request)) {
+        jumps[0] = false;
+        for (Member member : fleet.members) {
+          fleet.store.after(MS, () -> member.client.jump(-10 * SECOND));
+        }
+      }
+      return isListOfAnnouncements(request)
+          ? new Fate(MS, MS, Effect.NOT_APPLIED, Answer.SERVER_ERROR)
+          : null;
+    });
+    long usual = listsIn(20 * SECOND, fleet);
+    jumps[0] = true;
+    long after = listsIn(20 * SECOND, fleet);
+    assertFalse(jumps[0], "a version was written");
+    assertTrue(after <= 2 * usual, "LISTs: " + after + " usually: " + usual);
+  }
+
+  private static long listsIn(long timeNs, Fleet fleet) {
+    long before = fleet.count(LIST_ANNOUNCED);
+    fleet.run(timeNs);
+    return fleet.count(LIST_ANNOUNCED) - before;
+  }
+
+  private static boolean isPutOfVersion(StoreRequest request) {
+    return request instanceof StoreRequest.PutIfAbsent && request.key().startsWith("manifest/");
+  }
+
+  private static boolean isListOfAnnouncements(StoreRequest request) {
+    return request instanceof StoreRequest.ListPrefix && request.key().startsWith("announce/");
   }
 
   /**
