@@ -24,7 +24,9 @@ import org.jspecify.annotations.Nullable;
 public final class Simulation implements World {
   private static final long SECOND_NS = 1_000_000_000L;
   private static final long CALM_LIMIT_NS = 900 * SECOND_NS;
-  private static final int MAX_EVENTS = 3_000_000;
+
+  /** More in one second of virtual time is no work any more. */
+  private static final int MAX_EVENTS_PER_SECOND = 200_000;
 
   private final long seed;
   private final Bits bits;
@@ -41,6 +43,8 @@ public final class Simulation implements World {
   private boolean calm;
   private long calmSinceNs;
   private long backwardNs;
+  private long secondSinceNs;
+  private int eventsInSecond;
   private int names;
 
   private Simulation(long seed, PlantedBug bug, boolean recording) {
@@ -100,8 +104,10 @@ public final class Simulation implements World {
   private SeedReport run() {
     try {
       new Troublemaker(this, bits).plan();
-      boolean still = !store.run(() -> calm && settled(), MAX_EVENTS);
-      reportProgress(still);
+      if (!store.run(this::ended, Integer.MAX_VALUE)) {
+        chronicle.broken(Promise.PROGRESS, "machine", 0, "nothing is left to happen");
+      }
+      reportProgress();
     } catch (RuntimeException e) {
       // A machine must never throw, whatever it hears: that is a finding like any other.
       chronicle.broken(Promise.NO_UNEXPECTED_STOP, "machine", 0, describe(e));
@@ -182,6 +188,19 @@ public final class Simulation implements World {
     }
   }
 
+  /**
+   * Whether the run is over: all is done, or the time for it has passed, or time itself stands
+   * still. How much may happen until then is not limited: while one waits for its clock, others
+   * read on and collectors collect.
+   */
+  private boolean ended() {
+    if (store.nowNs() - secondSinceNs >= SECOND_NS) {
+      secondSinceNs = store.nowNs();
+      eventsInSecond = 0;
+    }
+    return ++eventsInSecond > MAX_EVENTS_PER_SECOND || (calm && settled());
+  }
+
   private boolean settled() {
     if (store.nowNs() - calmSinceNs > CALM_LIMIT_NS + 2 * backwardNs) {
       return true;
@@ -194,9 +213,13 @@ public final class Simulation implements World {
     return true;
   }
 
-  private void reportProgress(boolean still) {
-    if (still) {
-      chronicle.broken(Promise.PROGRESS, "machine", 0, "nothing happens, or without end");
+  private void reportProgress() {
+    if (eventsInSecond > MAX_EVENTS_PER_SECOND) {
+      chronicle.broken(
+          Promise.PROGRESS,
+          "machine",
+          0,
+          "time stands still: events=" + eventsInSecond + " since ns=" + secondSinceNs);
     }
     for (Participant participant : participants) {
       if (!participant.done()) {
@@ -246,6 +269,7 @@ public final class Simulation implements World {
   public ModelStore.Client attach(String name, Machine<?> machine) {
     ModelStore.Client client = store.attach(machine);
     client.name(name);
+    client.forgetSent();
     startedAtNs.put(client, store.nowNs());
     client.jump(clockOffsetNs());
     client.wire(new BuggyWire());

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 /** Draws the scenario of a seed: who takes part, and what happens to them until it is calm. */
 final class Troublemaker {
   private static final long MS = 1_000_000;
+  private static final long HOUR_NS = 3_600_000 * MS;
   private static final long DAY_NS = 86_400_000 * MS;
 
   private final Simulation simulation;
@@ -258,8 +259,8 @@ final class Troublemaker {
 
   private void jump(Participant victim) {
     if (bits.nextBelow(4) == 0) {
-      // Back by a day is rare: until that day has passed everybody else polls.
-      long byNs = bits.nextBelow(bits.nextBelow(12) == 0 ? DAY_NS : 10_000 * MS);
+      // An hour is longer than any wait of a machine; until it has passed everybody else polls.
+      long byNs = bits.nextBelow(bits.nextBelow(12) == 0 ? HOUR_NS : 10_000 * MS);
       simulation.chronicle().note(victim.name(), () -> "clock jumps back by ns=" + byNs);
       simulation.jumpBack(victim.client(), byNs);
     } else {

@@ -48,7 +48,10 @@ class PlantedBugTest {
             Promise.SEQ_BOUND_TO_ONE_OBJECT,
             Promise.EACH_BATCH_ONCE_IN_ORDER,
             Promise.ACKNOWLEDGED_IS_IN_THE_LOG),
-        bug(PlantedBugs.TrimDeletes::new, Promise.NOTHING_REMOVED));
+        bug(PlantedBugs.TrimDeletes::new, Promise.NOTHING_REMOVED),
+        bug(PlantedBugs.HearsNoLists::new, Promise.PROGRESS),
+        bug(PlantedBugs.AsksTwiceForEveryAnswer::new, Promise.PROGRESS),
+        bug(PlantedBugs.AsksAgainAtOnce::new, Promise.REQUESTS_BOUNDED));
   }
 
   @ParameterizedTest(name = "{0}")

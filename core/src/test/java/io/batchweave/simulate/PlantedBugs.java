@@ -450,4 +450,38 @@ final class PlantedBugs {
           : response;
     }
   }
+
+  /** No LIST is ever answered: nobody opens the stream. */
+  static final class HearsNoLists implements PlantedBug {
+    @Override
+    public @Nullable StoreResponse hearing(
+        Hands hands, long requestId, StoreRequest request, StoreResponse response) {
+      return request instanceof StoreRequest.ListPrefix ? null : response;
+    }
+  }
+
+  /** Whoever hears an answer asks the same again, without a pause. */
+  static final class AsksAgainAtOnce implements PlantedBug {
+    @Override
+    public StoreResponse hearing(
+        Hands hands, long requestId, StoreRequest request, StoreResponse response) {
+      if (request instanceof StoreRequest.Get) {
+        hands.send(OWN_ID, request);
+      }
+      return response;
+    }
+  }
+
+  /** Every answer leads to two requests: they fill the time before anything else can happen. */
+  static final class AsksTwiceForEveryAnswer implements PlantedBug {
+    @Override
+    public StoreResponse hearing(
+        Hands hands, long requestId, StoreRequest request, StoreResponse response) {
+      if (request instanceof StoreRequest.Get) {
+        hands.send(OWN_ID, request);
+        hands.send(OWN_ID, request);
+      }
+      return response;
+    }
+  }
 }
