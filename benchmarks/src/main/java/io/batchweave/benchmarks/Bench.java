@@ -5,6 +5,7 @@ import io.batchweave.bridge.daemon.Crc32cBenchmark;
 import io.batchweave.bridge.daemon.HandoffBenchmark;
 import io.batchweave.bridge.daemon.HeapPerFetch;
 import io.batchweave.bridge.daemon.IdleCpu;
+import io.batchweave.bridge.daemon.RingThroughputBenchmark;
 import io.batchweave.bridge.daemon.StoreToRing;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,8 +44,11 @@ public final class Bench {
     bars.add(new HeapPerFetch());
     bars.add(new Copies());
     bars.add(HandoffBenchmark.bar());
+    bars.add(RingThroughputBenchmark.bar());
     bars.add(new CHandoff());
     bars.add(new PythonHandoff());
+    bars.add(new PytorchPeers());
+    bars.add(new EndToEnd());
     bars.add(new CleanRelease());
     bars.add(new IdleCpu());
     bars.add(Crc32cBenchmark.bar());
@@ -54,6 +58,8 @@ public final class Bench {
     bars.add(new FlatnessBar());
     bars.add(new CommitScaling());
     bars.add(new ReclaimBar());
+    bars.add(StorePathsBenchmark.bar());
+    bars.add(SnapshotBenchmark.bar());
     bars.add(FoldBenchmark.bar());
     bars.add(CodecBenchmark.bar());
     bars.add(SafetensorsBenchmark.bar());

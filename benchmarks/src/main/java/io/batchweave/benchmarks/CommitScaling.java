@@ -8,6 +8,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.function.ToLongFunction;
+import java.util.stream.Stream;
 
 /**
  * Do commits stay quick, few and fair from one producer to a thousand? The real machines in virtual
@@ -33,6 +35,31 @@ final class CommitScaling implements Bar {
           new Load(64, 60, 4),
           new Load(256, 30, 2),
           new Load(1_024, 20, 1));
+
+  private static final Plot.Axis ACROSS =
+      new Plot.Axis(
+          "producers, a batch every 2 s each",
+          Plot.Scale.LOGARITHMIC,
+          1,
+          1_024,
+          Stream.of(1, 4, 16, 64, 256, 1_024)
+              .map(producers -> new Plot.Tick(producers, String.format("%,d", producers)))
+              .toList());
+
+  private static final Plot.Axis UP =
+      new Plot.Axis(
+          "time",
+          Plot.Scale.LOGARITHMIC,
+          10,
+          10_000_000,
+          List.of(
+              new Plot.Tick(10, "10 ms"),
+              new Plot.Tick(100, "100 ms"),
+              new Plot.Tick(1_000, "1 s"),
+              new Plot.Tick(10_000, "10 s"),
+              new Plot.Tick(100_000, "100 s"),
+              new Plot.Tick(1_000_000, "1000 s"),
+              new Plot.Tick(10_000_000, "10000 s")));
 
   private static final List<Load> QUICK =
       List.of(
@@ -103,33 +130,38 @@ final class CommitScaling implements Bar {
   }
 
   private static void plot(BenchRun run, List<ScalingRow> rows, boolean full) throws IOException {
-    List<ScalingPlot.Curve> curves = new ArrayList<>();
+    List<Plot.Curve> curves = new ArrayList<>();
     for (String store : List.of("S3", "10 ms")) {
       List<ScalingRow> here = rows.stream().filter(row -> row.store().equals(store)).toList();
-      curves.add(
-          new ScalingPlot.Curve(
-              "helping commits, " + store,
-              here.stream().map(ScalingRow::producers).toList(),
-              here.stream().map(ScalingRow::p99Ms).toList()));
+      curves.add(curve("helping commits, " + store, here, ScalingRow::p99Ms));
     }
     for (String store : List.of("S3", "10 ms")) {
       List<ScalingRow> here =
           rows.stream()
               .filter(row -> row.store().equals(store) && row.loop().p99Ms() >= 0)
               .toList();
-      curves.add(
-          new ScalingPlot.Curve(
-              "optimistic loop per producer, " + store,
-              here.stream().map(ScalingRow::producers).toList(),
-              here.stream().map(row -> row.loop().p99Ms()).toList()));
+      curves.add(curve("optimistic loop per producer, " + store, here, row -> row.loop().p99Ms()));
     }
-    ScalingPlot plot = new ScalingPlot(curves);
+    Plot plot =
+        new Plot(
+            "p99 from adding a batch until every reader can see it, virtual clock",
+            ACROSS,
+            UP,
+            curves);
     plot.text().forEach(line -> run.say("  " + line));
     if (full) {
-      String root = System.getenv().getOrDefault("BATCHWEAVE_ROOT", ".");
-      Path file = Path.of(root, "benchmarks", "commit-scaling.png");
+      Path file = PythonEnvironment.root().resolve("benchmarks/commit-scaling.png");
       plot.png(file);
       run.say("  picture: " + file);
     }
+  }
+
+  private static Plot.Curve curve(
+      String name, List<ScalingRow> rows, ToLongFunction<ScalingRow> millis) {
+    return new Plot.Curve(
+        name,
+        rows.stream()
+            .map(row -> new Plot.Point(row.producers(), millis.applyAsLong(row)))
+            .toList());
   }
 }

@@ -154,6 +154,11 @@ public final class LoopbackS3 implements AutoCloseable {
     return server;
   }
 
+  /** Its process id. */
+  public long pid() {
+    return process.pid();
+  }
+
   /** Where it listens. */
   public String endpoint() {
     return endpoint;

@@ -50,6 +50,20 @@ public final class Sample {
     return medianOf(Arrays.copyOf(values, count));
   }
 
+  /**
+   * The smallest number that at least this share of all are not above.
+   *
+   * @param share from 0 to 1
+   */
+  public double quantile(double share) {
+    if (count == 0) {
+      throw new IllegalStateException("nothing was measured");
+    }
+    double[] sorted = Arrays.copyOf(values, count);
+    Arrays.sort(sorted);
+    return sorted[Math.clamp((long) Math.ceil(share * count) - 1, 0, count - 1)];
+  }
+
   /** The bootstrap interval of the median; always the same for the same numbers. */
   public Interval interval() {
     SplittableRandom random = new SplittableRandom(SEED);

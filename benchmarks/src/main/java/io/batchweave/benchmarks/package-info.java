@@ -7,10 +7,15 @@
  *
  * <ul>
  *   <li>programs of their own, which need servers and processes, or simulate: {@code
- *       store-to-ring}, {@code heap-per-fetch}, {@code small-batches}, {@code flatness};
+ *       store-to-ring}, {@code heap-per-fetch}, {@code small-batches}, {@code flatness}; those in
+ *       Python, {@code handoff-python}, {@code pytorch-peers} and {@code end-to-end}, run in the
+ *       tests' environment, which {@link io.batchweave.benchmarks.PythonEnvironment} finds;
  *   <li>classes of JMH, run in a JVM of their own by {@link io.batchweave.benchmarks.JmhBar}; each
  *       states its question and its ceiling.
  * </ul>
+ *
+ * <p>Loaders of others are installed the first time that a bar needs them, into an environment of
+ * their own ({@link io.batchweave.benchmarks.PeersEnvironment}); neither build nor tests do.
  *
  * <p>Ratios come first: a ceiling is measured interleaved with what it bounds, so that what the
  * machine does meanwhile falls on both. Intervals are 95 % bootstrap intervals of the median.

@@ -58,8 +58,18 @@ class SampleTest {
   }
 
   @Test
+  void shouldTakeTheSmallestThatCoversTheShareWhenAskedForAQuantile() {
+    Sample sample = of(30, 10, 20, 40);
+    assertEquals(10, sample.quantile(0));
+    assertEquals(20, sample.quantile(0.5));
+    assertEquals(30, sample.quantile(0.51));
+    assertEquals(40, sample.quantile(0.99));
+  }
+
+  @Test
   void shouldRefuseWhenNothingWasMeasured() {
     Sample nothing = new Sample();
     assertThrows(IllegalStateException.class, nothing::median);
+    assertThrows(IllegalStateException.class, () -> nothing.quantile(0.5));
   }
 }

@@ -65,7 +65,7 @@ public class HandoffBenchmark {
   /** Makes the ring. */
   @Setup
   public void open() throws IOException {
-    opened = new ReadyRing();
+    opened = new ReadyRing(new ReadyRing.Shape(8, 64, 1));
   }
 
   private ReadyRing ring() {
@@ -77,7 +77,7 @@ public class HandoffBenchmark {
   public long handOff() {
     ReadyRing ring = ring();
     ring.publish();
-    RankRing rank = ring.rank();
+    RankRing rank = ring.ranks().getFirst();
     if (rank.take(deadlineNs) != TakeOutcome.STEP) {
       throw new IllegalStateException("the step is not ready");
     }

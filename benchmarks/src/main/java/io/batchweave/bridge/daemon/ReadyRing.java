@@ -32,29 +32,42 @@ import java.util.List;
 import org.agrona.concurrent.SystemNanoClock;
 
 /**
- * The files of a daemon with one ring and one rank attached to it, and the daemon's hand: whoever
- * holds this publishes steps of eight small slices. One thread.
+ * The files of a daemon with one ring and ranks attached to it, and the daemon's hand: whoever
+ * holds this publishes steps. All regions share one place in memory: a step is released before the
+ * next one is published. One thread.
  */
 final class ReadyRing implements AutoCloseable {
-  private static final int SLICES = 8;
-  private static final int SLICE_BYTES = 64;
   private static final int DESCRIPTORS = 16;
   private static final int MODE = 0600;
   private static final NativeMemory MEMORY = NativeMemory.system();
   private static final Id128 GENERATION = new Id128(3, 4);
 
+  /**
+   * What is published, to whom.
+   *
+   * @param slices of a step, one for each data-parallel rank
+   * @param sliceBytes length of each, a multiple of 64
+   * @param ranks attached, the first ones
+   */
+  record Shape(int slices, long sliceBytes, int ranks) {}
+
+  private final Shape shape;
   private final Deque<AutoCloseable> owned = new ArrayDeque<>();
-  private final MemorySegment[] regions = new MemorySegment[DESCRIPTORS];
+  private final MemorySegment region;
   private final List<TableEntry> entries = new ArrayList<>();
   private final List<Coordinate> coordinates = new ArrayList<>();
   private final int page = MEMORY.pageSizeBytes();
   private final FutexWaiter waiter;
   private final Doorbell doorbell;
   private final ControlFile control;
-  private final RankRing rank;
+  private final List<RankRing> ranks = new ArrayList<>();
+  private final long regionBytes;
   private long nextStep;
 
-  ReadyRing() throws IOException {
+  ReadyRing(Shape shape) throws IOException {
+    this.shape = shape;
+    long firstSlice = TableDescriptor.tableLength(shape.slices());
+    regionBytes = (firstSlice + shape.slices() * shape.sliceBytes() + page - 1) / page * page;
     Path directory = DirectoryTree.make(Path.of("/dev/shm"));
     owned.push(() -> DirectoryTree.delete(directory));
     waiter = own(MEMORY.newWaiter());
@@ -63,21 +76,21 @@ final class ReadyRing implements AutoCloseable {
             MEMORY, directory.resolve(RingAbi.DAEMON_LOCK_NAME), RingAbi.DAEMON_LOCK_LENGTH, MODE));
     doorbell = own(Doorbell.create(MEMORY, directory, MODE));
     Path file = directory.resolve(RingAbi.dataName(0));
-    long ringBytes = (long) DESCRIPTORS * page;
-    new RingAllocation(MEMORY, new Headroom(MEMORY), 0).create(file, ringBytes, MODE);
-    RingData data = own(RingData.open(MEMORY, file, ringBytes, Protection.READ_WRITE));
-    for (int slot = 0; slot < DESCRIPTORS; slot++) {
-      regions[slot] = data.mapping().segment().asSlice((long) slot * page, page);
-    }
-    for (int dp = 0; dp < SLICES; dp++) {
+    new RingAllocation(MEMORY, new Headroom(MEMORY), 0).create(file, regionBytes, MODE);
+    RingData data = own(RingData.open(MEMORY, file, regionBytes, Protection.READ_WRITE));
+    region = data.mapping().segment();
+    region.fill((byte) 1);
+    for (int dp = 0; dp < shape.slices(); dp++) {
       Coordinate coordinate = new Coordinate(dp, 0);
       coordinates.add(coordinate);
-      long offset = TableDescriptor.tableLength(SLICES) + (long) dp * SLICE_BYTES;
-      entries.add(new TableEntry(coordinate, offset, SLICE_BYTES, 0, 1, 1, 1));
+      long offset = firstSlice + dp * shape.sliceBytes();
+      entries.add(new TableEntry(coordinate, offset, shape.sliceBytes(), 0, 1, 1, 1));
     }
-    control = own(ControlFile.create(MEMORY, directory, header(data, ringBytes), MODE, waiter));
+    control = own(ControlFile.create(MEMORY, directory, header(data), MODE, waiter));
     control.open();
-    rank = own(attach(directory));
+    for (int dp = 0; dp < shape.ranks(); dp++) {
+      ranks.add(own(attach(directory, dp)));
+    }
   }
 
   private <T extends AutoCloseable> T own(T part) {
@@ -85,21 +98,30 @@ final class ReadyRing implements AutoCloseable {
     return part;
   }
 
-  private GenerationHeader header(RingData data, long ringBytes) {
+  private GenerationHeader header(RingData data) {
     return new GenerationHeader(
-        new GenerationHeader.RingFile(0, ringBytes, data.identity().inode(), page),
+        new GenerationHeader.RingFile(0, regionBytes, data.identity().inode(), page),
         1,
         GENERATION,
         0,
         DESCRIPTORS,
         1,
-        new GenerationHeader.SessionHeader(new Id128(1, 2), "group", "session", 1, SLICES, 1, 1),
+        new GenerationHeader.SessionHeader(
+            new Id128(1, 2), "group", "session", 1, shape.slices(), 1, shape.ranks()),
         coordinates);
   }
 
-  private RankRing attach(Path directory) {
+  private RankRing attach(Path directory, int dp) {
     ReaderHeader header =
-        new ReaderHeader(new Id128(5, 6), Id128.NONE, 1, 0, new Coordinate(0, 0), SLICES, 1, 1);
+        new ReaderHeader(
+            new Id128(5, 6 + dp),
+            Id128.NONE,
+            1,
+            dp,
+            new Coordinate(dp, 0),
+            shape.slices(),
+            1,
+            shape.ranks());
     RankRing attached = RankRing.create(MEMORY, directory, header, MODE, SystemNanoClock.INSTANCE);
     boolean there =
         attached.attach(
@@ -111,7 +133,7 @@ final class ReadyRing implements AutoCloseable {
                 0,
                 new Id128(1, 2),
                 1,
-                new Grid(SLICES, 1)),
+                new Grid(shape.slices(), 1)),
             null);
     if (!there) {
       throw new IllegalStateException("the rank does not find the generation");
@@ -122,15 +144,19 @@ final class ReadyRing implements AutoCloseable {
   /** What the daemon does once the bytes of a step are checked. Looks at no acks. */
   void publish() {
     long n = nextStep++;
-    int slot = (int) (n & (DESCRIPTORS - 1));
-    control.allocate(n, new StepRegion(n, n + 1, (long) slot * page, page));
-    TableDescriptor.write(regions[slot], n, entries);
+    control.allocate(n, new StepRegion(n, n + 1, 0, regionBytes));
+    TableDescriptor.write(region, n, entries);
     control.publish(n, ControlDescriptor.KIND_READY, 0, "");
   }
 
-  /** The rank. */
-  RankRing rank() {
-    return rank;
+  /** The ranks, by their data-parallel coordinate. */
+  List<RankRing> ranks() {
+    return ranks;
+  }
+
+  /** A slice as whoever publishes it has it mapped. */
+  MemorySegment slice(int index) {
+    return region.asSlice(entries.get(index).offset(), shape.sliceBytes());
   }
 
   /** What a release costs at least: a bell that nobody hears. */

@@ -1,0 +1,61 @@
+package io.batchweave.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/** Commands of BatchWeave, each in a JVM of its own, as users run them. */
+final class Command {
+  private static final long END_TIMEOUT_S = 120;
+
+  private Command() {}
+
+  /**
+   * The line that runs a command.
+   *
+   * @param arguments its name and what follows
+   */
+  static List<String> line(String... arguments) {
+    List<String> line = new ArrayList<>();
+    line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    line.add("@" + PythonEnvironment.root().resolve("shm-bridge/jvm.flags"));
+    line.add("-cp");
+    line.add(System.getProperty("java.class.path"));
+    line.add("io.batchweave.cli.Main");
+    line.addAll(List.of(arguments));
+    return line;
+  }
+
+  /**
+   * Runs a command to its end.
+   *
+   * @param environment more variables for it
+   * @param input a file that it reads, or {@code /dev/null}
+   * @param arguments its name and what follows
+   * @throws IOException if it fails; with what it said
+   */
+  static void run(Map<String, String> environment, Path input, String... arguments)
+      throws IOException, InterruptedException {
+    Path said = Files.createTempFile("batchweave-bench-", ".out");
+    ProcessBuilder builder =
+        new ProcessBuilder(line(arguments))
+            .redirectInput(input.toFile())
+            .redirectErrorStream(true)
+            .redirectOutput(said.toFile());
+    builder.environment().putAll(environment);
+    Process process = builder.start();
+    try {
+      if (!process.waitFor(END_TIMEOUT_S, TimeUnit.SECONDS) || process.exitValue() != 0) {
+        throw new IOException(
+            "a command failed: command=" + arguments[0] + " said=" + Files.readString(said));
+      }
+    } finally {
+      process.destroyForcibly();
+      Files.delete(said);
+    }
+  }
+}
