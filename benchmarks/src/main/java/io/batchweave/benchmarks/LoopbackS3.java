@@ -164,6 +164,15 @@ public final class LoopbackS3 implements AutoCloseable {
     return endpoint;
   }
 
+  /**
+   * Bytes that the server has written so far, to sockets and files.
+   *
+   * @throws IOException if the kernel does not say
+   */
+  public long writtenBytes() throws IOException {
+    return ProcessBytes.written(process.pid());
+  }
+
   /** The root of a store in its bucket. */
   public String url() {
     return "s3://" + BUCKET + "/root?endpoint=" + endpoint + "&region=us-east-1";

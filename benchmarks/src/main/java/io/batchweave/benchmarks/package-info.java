@@ -7,15 +7,20 @@
  *
  * <ul>
  *   <li>programs of their own, which need servers and processes, or simulate: {@code
- *       store-to-ring}, {@code heap-per-fetch}, {@code small-batches}, {@code flatness}; those in
- *       Python, {@code handoff-python}, {@code pytorch-peers} and {@code end-to-end}, run in the
- *       tests' environment, which {@link io.batchweave.benchmarks.PythonEnvironment} finds;
+ *       store-to-ring}, {@code ingest}, {@code kafka-ingest}, {@code amplification}, {@code
+ *       flatness}; those in Python, {@code handoff-python}, {@code pytorch-peers} and {@code
+ *       end-to-end}, run in the tests' environment, which {@link
+ *       io.batchweave.benchmarks.PythonEnvironment} finds;
  *   <li>classes of JMH, run in a JVM of their own by {@link io.batchweave.benchmarks.JmhBar}; each
  *       states its question and its ceiling.
  * </ul>
  *
  * <p>Loaders of others are installed the first time that a bar needs them, into an environment of
  * their own ({@link io.batchweave.benchmarks.PeersEnvironment}); neither build nor tests do.
+ *
+ * <p>So are the jars of a broker of Apache Kafka ({@link io.batchweave.benchmarks.KafkaBroker},
+ * {@code kafka-broker/pom.xml}); Kafka's client is on the class path. {@link
+ * io.batchweave.benchmarks.KafkaSettings} has what somebody who knows Kafka would set.
  *
  * <p>Ratios come first: a ceiling is measured interleaved with what it bounds, so that what the
  * machine does meanwhile falls on both. Intervals are 95 % bootstrap intervals of the median.

@@ -16,6 +16,7 @@ import io.batchweave.format.TgbLayout;
 import io.batchweave.read.SlicePlan;
 import io.batchweave.store.ByteRange;
 import io.batchweave.store.MeteredStore;
+import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.Stores;
 import java.io.IOException;
@@ -192,6 +193,11 @@ final class FetchRig implements AutoCloseable {
 
   /** Fetches a region to several places at once and waits for all. */
   void fetchAll(RegionPlan plan, List<Long> positions) {
+    fetchAll(store, plan, positions);
+  }
+
+  /** The same from another store than this rig's own. */
+  void fetchAll(ObjectStore from, RegionPlan plan, List<Long> positions) {
     List<End> ends = new ArrayList<>();
     doorbell.reset();
     for (long position : positions) {
@@ -199,7 +205,7 @@ final class FetchRig implements AutoCloseable {
       ends.add(end);
       fetcher.start(
           new RegionFetch(
-              store,
+              from,
               plan,
               new RegionFetch.Target(ring.path(), ring.mapping(), position),
               FetchMode.FRESH,

@@ -1,0 +1,264 @@
+package io.batchweave.benchmarks;
+
+import io.batchweave.client.Streams;
+import io.batchweave.store.ObjectStore;
+import io.batchweave.store.Stores;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.Locale;
+import java.util.Map;
+
+/**
+ * Question: how fast, and for how much processor time, does one producer bring batches to the disk,
+ * against a Kafka broker that flushes every append before it acknowledges it?
+ *
+ * <p>A batch is a record: the same bytes, acks=all, as many at a time as either client likes, on
+ * the same disk. Kafka's processor time is that of client and broker; a store of files has no
+ * server. Judged is the lowest ratio of 1, 8 and 64 MiB; 64 KiB is reported.
+ *
+ * <p>Ceiling: bare writes of the same bytes into files, each with fsync, against the same Kafka.
+ * Beside it what waits for no disk on either side: Kafka as it flushes by itself, and S3 with the
+ * bare puts of the CRT.
+ */
+final class KafkaIngest implements Bar {
+  private static final double GOAL = 1;
+  private static final double GOAL_CPU = 0.5;
+  private static final int MIB = 1 << 20;
+  private static final int ROUNDS = 5;
+  private static final int QUICK_SHARE = 4;
+
+  /** Batches of one size, and whether they are judged. */
+  private record Size(int batchBytes, int batches, boolean judged) {}
+
+  private static final Size[] SIZES = {
+    new Size(64 << 10, 512, false),
+    new Size(MIB, 96, true),
+    new Size(8 * MIB, 24, true),
+    new Size(64 * MIB, 6, true)
+  };
+
+  /** Ways to bring them. */
+  private enum Way {
+    FILES("files, fsync"),
+    KAFKA_FLUSHED("Kafka, flush=1"),
+    BARE_FILES("bare files, fsync"),
+    S3("S3"),
+    KAFKA("Kafka, flush later"),
+    BARE_S3("bare S3 puts");
+
+    private final String label;
+
+    Way(String label) {
+      this.label = label;
+    }
+
+    /** A name for producers, topics and folders. */
+    String key() {
+      return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+  }
+
+  /** What one way took. */
+  private static final class Taken {
+    final Sample seconds = new Sample();
+    double cpuMillis;
+  }
+
+  /** What the judged ways of one size came to. */
+  private record Ratios(double speed, double cpu, double ceiling) {}
+
+  @Override
+  public String name() {
+    return "kafka-ingest";
+  }
+
+  @Override
+  public String question() {
+    return "batches of 64 KiB to 64 MiB to the disk, against Kafka with a flush per append";
+  }
+
+  @Override
+  public Verdict measure(BenchRun run) throws IOException, InterruptedException {
+    Path disk = DirectoryTree.make(Path.of(System.getProperty("java.io.tmpdir")));
+    Path buckets = disk.resolve("s3/buckets").resolve(LoopbackS3.BUCKET).resolve("root");
+    Ratios worst = new Ratios(Double.MAX_VALUE, 0, 0);
+    double cpu = 0;
+    try (KafkaBroker broker = KafkaBroker.start(run, disk);
+        LoopbackS3 server = LoopbackS3.start(disk.resolve("s3"));
+        BarePut client = new BarePut(server)) {
+      run.say(
+          "      bytes  way                     n   MB/s [95 %]            x Kafka, flush=1   CPU ms/MiB");
+      for (Size size : SIZES) {
+        int share = run.pace() == BenchRun.Pace.QUICK ? QUICK_SHARE : 1;
+        int batches = Math.max(2, size.batches() / share);
+        try (SizeRun rounds =
+            new SizeRun(
+                broker,
+                new IngestTarget.S3(server, client, buckets),
+                new IngestTarget.Directory(disk),
+                size.batchBytes(),
+                batches)) {
+          Ratios ratios = report(run, size, batches, rounds.measure(run.rounds(ROUNDS)));
+          if (size.judged()) {
+            cpu = Math.max(cpu, ratios.cpu());
+            worst = ratios.speed() < worst.speed() ? ratios : worst;
+          }
+        }
+      }
+    } finally {
+      DirectoryTree.delete(disk);
+    }
+    run.say("  processor time per MiB at most %.3f of Kafka's (client and broker)".formatted(cpu));
+    return new Verdict(
+        name(),
+        worst.speed(),
+        "x Kafka's MB/s",
+        worst.ceiling(),
+        ">= 1.0 with CPU per MiB <= 0.5 x",
+        worst.speed() >= GOAL && cpu <= GOAL_CPU);
+  }
+
+  /** All ways for one size, in turn. */
+  private static final class SizeRun implements AutoCloseable {
+    private final KafkaBroker broker;
+    private final IngestTarget.S3 s3;
+    private final IngestTarget.Directory files;
+    private final int batchBytes;
+    private final int batches;
+    private final IngestLoad load;
+    private final KafkaLoad kafka;
+    private final ObjectStore s3Store;
+    private final ObjectStore fileStore;
+
+    SizeRun(
+        KafkaBroker broker,
+        IngestTarget.S3 s3,
+        IngestTarget.Directory files,
+        int batchBytes,
+        int batches) {
+      this.broker = broker;
+      this.s3 = s3;
+      this.files = files;
+      this.batchBytes = batchBytes;
+      this.batches = batches;
+      this.load = new IngestLoad(IngestLoad.EIGHT, batchBytes);
+      this.s3Store = open(s3);
+      this.fileStore = open(files);
+      this.kafka = KafkaLoad.open(broker, batchBytes);
+    }
+
+    private String folder() {
+      return "ours-" + batchBytes;
+    }
+
+    private ObjectStore open(IngestTarget target) {
+      ObjectStore store = Stores.openRetrying(target.url(folder()), target.environment());
+      Streams.create(store, IngestLoad.EIGHT);
+      return store;
+    }
+
+    /** The first round of all is not counted; whoever comes first changes. */
+    Map<Way, Taken> measure(int rounds) throws IOException, InterruptedException {
+      Map<Way, Taken> taken = new EnumMap<>(Way.class);
+      Way[] ways = Way.values();
+      for (int round = 0; round <= rounds; round++) {
+        for (int i = 0; i < ways.length; i++) {
+          Way way = ways[(round + i) % ways.length];
+          Taken its = taken.computeIfAbsent(way, ignored -> new Taken());
+          String fresh = way.key() + "-" + batchBytes + "-" + round;
+          prepare(way, fresh);
+          long cpuNs = cpuNanos(way);
+          double seconds = go(way, fresh);
+          if (round > 0) {
+            its.cpuMillis += (cpuNanos(way) - cpuNs) / 1e6;
+            its.seconds.add(seconds);
+          }
+          cleanUp(way, fresh);
+        }
+      }
+      return taken;
+    }
+
+    private static boolean isKafka(Way way) {
+      return way == Way.KAFKA || way == Way.KAFKA_FLUSHED;
+    }
+
+    private long cpuNanos(Way way) {
+      return ProcessTime.nanos() + (isKafka(way) ? broker.cpuNanos() : 0);
+    }
+
+    private void prepare(Way way, String fresh) throws IOException, InterruptedException {
+      if (isKafka(way)) {
+        broker.createTopic(
+            fresh,
+            1,
+            way == Way.KAFKA_FLUSHED
+                ? KafkaSettings.Flush.EVERY_APPEND
+                : KafkaSettings.Flush.LATER);
+      }
+    }
+
+    private double go(Way way, String fresh) throws IOException {
+      return switch (way) {
+        case FILES -> load.produce(fileStore, batches, fresh);
+        case S3 -> load.produce(s3Store, batches, fresh);
+        case KAFKA, KAFKA_FLUSHED -> kafka.produce(fresh, 1, batches);
+        case BARE_FILES -> files.bare(load.object(), batches, fresh);
+        case BARE_S3 -> s3.bare(load.object(), batches, fresh);
+      };
+    }
+
+    private void cleanUp(Way way, String fresh) throws IOException, InterruptedException {
+      switch (way) {
+        case FILES -> DirectoryTree.delete(files.place().resolve(folder()).resolve("data"));
+        case S3 -> DirectoryTree.delete(s3.place().resolve(folder()).resolve("data"));
+        case KAFKA, KAFKA_FLUSHED -> broker.deleteTopic(fresh);
+        case BARE_FILES -> DirectoryTree.delete(files.place().resolve(fresh));
+        case BARE_S3 -> DirectoryTree.delete(s3.place().resolve(fresh));
+      }
+    }
+
+    @Override
+    public void close() {
+      kafka.close();
+      s3Store.close();
+      fileStore.close();
+    }
+  }
+
+  private static Ratios report(BenchRun run, Size size, int batches, Map<Way, Taken> all) {
+    double bytes = (double) size.batchBytes() * batches;
+    Taken kafka = all.getOrDefault(Way.KAFKA_FLUSHED, new Taken());
+    double kafkaCpu = kafka.cpuMillis;
+    Map<Way, Double> ratios = new EnumMap<>(Way.class);
+    all.forEach((way, taken) -> {
+      Sample speed = new Sample();
+      Sample ratio = new Sample();
+      for (int i = 0; i < taken.seconds.count(); i++) {
+        speed.add(bytes / 1e6 / taken.seconds.value(i));
+        ratio.add(kafka.seconds.value(i) / taken.seconds.value(i));
+      }
+      ratios.put(way, ratio.median());
+      Sample.Interval spread = speed.interval();
+      Sample.Interval interval = ratio.interval();
+      run.say(
+          "  %9d  %-20s %4d %6.0f [%.0f, %.0f]  %.3f [%.3f, %.3f]   %.3f"
+              .formatted(
+                  size.batchBytes(),
+                  way.label,
+                  taken.seconds.count(),
+                  speed.median(),
+                  spread.low(),
+                  spread.high(),
+                  ratio.median(),
+                  interval.low(),
+                  interval.high(),
+                  taken.cpuMillis / (bytes / MIB * taken.seconds.count())));
+    });
+    return new Ratios(
+        ratios.getOrDefault(Way.FILES, 0.0),
+        all.getOrDefault(Way.FILES, kafka).cpuMillis / kafkaCpu,
+        ratios.getOrDefault(Way.BARE_FILES, 0.0));
+  }
+}

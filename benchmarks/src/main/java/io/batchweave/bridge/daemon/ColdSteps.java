@@ -1,0 +1,220 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.benchmarks.BareGet;
+import io.batchweave.benchmarks.BenchRun;
+import io.batchweave.benchmarks.DirectoryTree;
+import io.batchweave.benchmarks.KafkaBroker;
+import io.batchweave.benchmarks.KafkaLoad;
+import io.batchweave.benchmarks.KafkaReader;
+import io.batchweave.benchmarks.KafkaSettings;
+import io.batchweave.benchmarks.KafkaSettings.Checks;
+import io.batchweave.benchmarks.KafkaSettings.Values;
+import io.batchweave.format.Grid;
+import io.batchweave.store.ByteRange;
+import io.batchweave.store.Stores;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Steps of 64 slices of 1 MiB on a loopback S3, in files and in a Kafka broker, and how a node gets
+ * its eight slices of one, which nobody has asked for before.
+ */
+final class ColdSteps implements AutoCloseable {
+  /** Bytes that a node needs of a step. */
+  static final int NODE_BYTES = 8 << 20;
+
+  /** How many there are. */
+  static final int STEPS = 12;
+
+  private static final int NODES = 8;
+  private static final int RANKS = 8;
+  private static final int STEP_BYTES = NODES * NODE_BYTES;
+  private static final long RING_BYTES = 128L << 20;
+  private static final Grid GRID = new Grid(NODES * RANKS, 1);
+  private static final String NATURAL = "natural";
+  private static final String BEST = "best";
+
+  /** How a node gets them. */
+  enum Way {
+    /** As the daemon does it. */
+    S3("ours, S3"),
+    /** The same bytes in an object of their own, by the client alone. */
+    BARE_S3("bare CRT GET"),
+    /** As the daemon does it. */
+    FILES("ours, files"),
+    /** From file to file. */
+    BARE_FILES("bare copy of files"),
+    /** A consumer, a record is the batch. */
+    NATURAL("Kafka, natural layout"),
+    /** A consumer, a record is the node's part. */
+    BEST("Kafka, best layout"),
+    /** The same, and it looks at the checksums. */
+    BEST_CHECKED("Kafka, best, checksums");
+
+    private final String label;
+
+    Way(String label) {
+      this.label = label;
+    }
+
+    String label() {
+      return label;
+    }
+  }
+
+  private final Deque<AutoCloseable> owned = new ArrayDeque<>();
+  private final FetchRig rig;
+  private final BareGet bare;
+  private final FetchRig.Subject subject;
+  private final Path disk;
+  private final StepStream s3;
+  private final StepStream files;
+  private final KafkaReader natural;
+  private final KafkaReader best;
+  private final KafkaReader checked;
+
+  /** Starts servers and writes all steps to each. */
+  ColdSteps(BenchRun run) throws IOException, InterruptedException {
+    try {
+      disk = DirectoryTree.make(Path.of(System.getProperty("java.io.tmpdir")));
+      owned.push(() -> DirectoryTree.delete(disk));
+      KafkaBroker broker = own(KafkaBroker.start(run, disk));
+      rig = own(new FetchRig(RING_BYTES));
+      bare = own(new BareGet(rig.server()));
+      subject = rig.upload(NODE_BYTES / RANKS);
+      String url = rig.server().url().replace("/root?", "/stream?");
+      s3 = own(stream(url, rig.server().environment()));
+      files = own(stream("file:" + disk.resolve("stream"), Map.of()));
+      fill(broker);
+      natural = own(reader(broker, STEP_BYTES, Checks.NONE));
+      best = own(reader(broker, NODE_BYTES, Checks.NONE));
+      checked = own(reader(broker, NODE_BYTES, Checks.CRC));
+    } catch (IOException | InterruptedException | RuntimeException e) {
+      close();
+      throw e;
+    }
+  }
+
+  private <T extends AutoCloseable> T own(T part) {
+    owned.push(part);
+    return part;
+  }
+
+  private static StepStream stream(String url, Map<String, String> environment) {
+    return new StepStream(Stores.openRetrying(url, environment), GRID, STEP_BYTES, STEPS);
+  }
+
+  private static KafkaReader reader(KafkaBroker broker, int recordBytes, Checks checks) {
+    return new KafkaReader(
+        KafkaSettings.consumer(broker.bootstrap(), recordBytes, 1, Values.VIEWS, checks),
+        recordBytes);
+  }
+
+  private static void fill(KafkaBroker broker) throws IOException, InterruptedException {
+    broker.createTopic(NATURAL, STEPS, KafkaSettings.Flush.LATER);
+    broker.createTopic(BEST, STEPS, KafkaSettings.Flush.LATER);
+    try (KafkaLoad load = KafkaLoad.open(broker, STEP_BYTES)) {
+      load.produce(NATURAL, STEPS, STEPS);
+    }
+    try (KafkaLoad load = KafkaLoad.openTransactional(broker, NODE_BYTES)) {
+      for (int step = 0; step < STEPS; step++) {
+        load.produceTogether(BEST, step, step + 1);
+      }
+    }
+  }
+
+  /**
+   * Gets a node's part of a step.
+   *
+   * @return seconds until it was there
+   */
+  double get(Way way, int step, int node) throws IOException {
+    long position = rig.nextPosition(subject.checked().lengthBytes());
+    return switch (way) {
+      case S3 -> fetch(s3, step, node, position);
+      case FILES -> fetch(files, step, node, position);
+      case BARE_S3 -> bareGet(position);
+      case BARE_FILES -> copy(files.plan(step, node, RANKS), position);
+      case NATURAL -> poll(natural, NATURAL, step);
+      case BEST -> poll(best, BEST, step);
+      case BEST_CHECKED -> poll(checked, BEST, step);
+    };
+  }
+
+  private double fetch(StepStream stream, int step, int node, long position) {
+    long beganNs = System.nanoTime();
+    rig.fetchAll(stream.store(), stream.plan(step, node, RANKS), List.of(position));
+    return (System.nanoTime() - beganNs) / 1e9;
+  }
+
+  private double bareGet(long position) {
+    long beganNs = System.nanoTime();
+    bare.get(
+        rig.server().objectPath(subject.key()),
+        subject.lengthBytes(),
+        rig.ringFile(),
+        position + subject.offset());
+    return (System.nanoTime() - beganNs) / 1e9;
+  }
+
+  private double copy(RegionPlan plan, long position) throws IOException {
+    RegionPlan.Part part = plan.parts().getFirst();
+    ByteRange range = part.range().bytes();
+    long beganNs = System.nanoTime();
+    try (FileChannel from =
+            FileChannel.open(disk.resolve("stream").resolve(plan.key()), StandardOpenOption.READ);
+        FileChannel to = FileChannel.open(rig.ringFile(), StandardOpenOption.WRITE)) {
+      to.position(position + part.offset());
+      long done = 0;
+      while (done < range.lengthBytes()) {
+        done += from.transferTo(range.offset() + done, range.lengthBytes() - done, to);
+      }
+    }
+    return (System.nanoTime() - beganNs) / 1e9;
+  }
+
+  private static double poll(KafkaReader reader, String topic, int step) {
+    reader.begin(topic, step, step + 1);
+    long beganNs = System.nanoTime();
+    reader.next();
+    double seconds = (System.nanoTime() - beganNs) / 1e9;
+    reader.rest();
+    return seconds;
+  }
+
+  /** Reads all steps for one node, one after the other, as fast as they come. */
+  void readAll(Way way) throws IOException {
+    switch (way) {
+      case BEST, BEST_CHECKED -> {
+        KafkaReader reader = way == Way.BEST ? best : checked;
+        reader.begin(BEST, 0, STEPS);
+        for (int step = 0; step < STEPS; step++) {
+          reader.next();
+        }
+        reader.rest();
+      }
+      default -> {
+        for (int step = 0; step < STEPS; step++) {
+          double _ = get(way, step, 0);
+        }
+      }
+    }
+  }
+
+  @Override
+  public void close() {
+    while (!owned.isEmpty()) {
+      try {
+        owned.pop().close();
+      } catch (Exception e) {
+        throw new IllegalStateException("the servers cannot be taken down", e);
+      }
+    }
+  }
+}

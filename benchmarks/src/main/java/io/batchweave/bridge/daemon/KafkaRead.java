@@ -1,0 +1,152 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.benchmarks.Bar;
+import io.batchweave.benchmarks.BenchRun;
+import io.batchweave.benchmarks.ProcessTime;
+import io.batchweave.benchmarks.Sample;
+import io.batchweave.benchmarks.Verdict;
+import io.batchweave.bridge.daemon.ColdSteps.Way;
+import java.io.IOException;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Question: how long does a node wait for its 8 slices of 1 MiB of a step of 64 MiB that nobody has
+ * prefetched, and what does a MiB cost it of processor time?
+ *
+ * <p>The daemon's own way: looks the step up in its window of the log, plans, fetches into the ring
+ * and checks; what follows until a rank has it is {@code handoff-java}. A node of Kafka is a
+ * consumer that goes to a record and polls. In the natural layout the record is the whole batch, in
+ * the best one it is the node's part, committed in a transaction. Each record has a partition of
+ * its own, so that the consumer's read-ahead of the following one is in no figure, and a fetch
+ * brings one record exactly. All in turn, in one process, everything in the page cache.
+ *
+ * <p>Ceiling: the store's own latency, a bare GET of the CRT; beside it a bare copy from file to
+ * file; 8 MiB into the same ring.
+ *
+ * <p>Processor time is that of this process for reading all steps one after the other, the daemon's
+ * way on S3 against the consumer in its best layout, checksums looked at on both sides; without
+ * them, as those set a consumer who count cycles, it stands beside it.
+ */
+public final class KafkaRead implements Bar {
+  private static final double GOAL = 0.25;
+  private static final double GOAL_CPU = 0.5;
+  private static final double TAIL = 0.99;
+  private static final int ROUNDS = 150;
+  private static final int NODES = 8;
+  private static final int CPU_ROUNDS = 15;
+  private static final List<Way> LATENCY =
+      List.of(Way.S3, Way.BARE_S3, Way.FILES, Way.BARE_FILES, Way.NATURAL, Way.BEST);
+  private static final List<Way> CPU = List.of(Way.S3, Way.FILES, Way.BEST_CHECKED, Way.BEST);
+
+  /** Creates one. */
+  public KafkaRead() {}
+
+  @Override
+  public String name() {
+    return "kafka-read";
+  }
+
+  @Override
+  public String question() {
+    return "a node's 8 MiB of a step that nobody prefetched: latency and CPU, against consumers";
+  }
+
+  @Override
+  public Verdict measure(BenchRun run) throws IOException, InterruptedException {
+    try (ColdSteps steps = new ColdSteps(run)) {
+      Map<Way, Sample> latency = latency(steps, run.rounds(ROUNDS));
+      double natural = of(latency, Way.NATURAL).median();
+      double naturalTail = of(latency, Way.NATURAL).quantile(TAIL);
+      run.say(
+          "  way                        n  p50 ms [95 %]          p99 ms   x natural layout: p50, p99");
+      latency.forEach((way, sample) -> {
+        Sample.Interval interval = sample.interval();
+        run.say(
+            "  %-22s %5d  %6.2f [%.2f, %.2f]   %8.2f   %.4f, %.4f"
+                .formatted(
+                    way.label(),
+                    sample.count(),
+                    sample.median() * 1e3,
+                    interval.low() * 1e3,
+                    interval.high() * 1e3,
+                    sample.quantile(TAIL) * 1e3,
+                    sample.median() / natural,
+                    sample.quantile(TAIL) / naturalTail));
+      });
+      apart(run, latency, Way.S3, Way.BARE_S3);
+      apart(run, latency, Way.FILES, Way.BARE_FILES);
+      double worst = 0;
+      for (Way way : List.of(Way.S3, Way.FILES)) {
+        worst = Math.max(worst, of(latency, way).median() / natural);
+        worst = Math.max(worst, of(latency, way).quantile(TAIL) / naturalTail);
+      }
+      double cpu = cpu(run, steps);
+      return new Verdict(
+          name(),
+          worst,
+          "x Kafka's natural layout",
+          of(latency, Way.BARE_S3).median() / natural,
+          "<= 0.25 with CPU per MiB <= 0.5 x",
+          worst <= GOAL && cpu <= GOAL_CPU);
+    }
+  }
+
+  private static Sample of(Map<Way, Sample> samples, Way way) {
+    return samples.getOrDefault(way, new Sample());
+  }
+
+  private static Map<Way, Sample> latency(ColdSteps steps, int rounds) throws IOException {
+    Map<Way, Sample> latency = new EnumMap<>(Way.class);
+    for (int round = -Math.max(3, rounds / 10); round < rounds; round++) {
+      int step = Math.floorMod(round * 5, ColdSteps.STEPS);
+      for (int i = 0; i < LATENCY.size(); i++) {
+        Way way = LATENCY.get(Math.floorMod(round + i, LATENCY.size()));
+        double seconds = steps.get(way, step, Math.floorMod(round, NODES));
+        if (round >= 0) {
+          latency.computeIfAbsent(way, ignored -> new Sample()).add(seconds);
+        }
+      }
+    }
+    return latency;
+  }
+
+  private static void apart(BenchRun run, Map<Way, Sample> latency, Way ours, Way bare) {
+    double own = of(latency, ours).median() - of(latency, bare).median();
+    run.say(
+        "  %s less %s: %.2f ms; Kafka's best layout: %.2f ms"
+            .formatted(
+                ours.label(), bare.label(), own * 1e3, of(latency, Way.BEST).median() * 1e3));
+  }
+
+  /** Processor time per MiB on S3, times that of the consumer which looks at checksums. */
+  private static double cpu(BenchRun run, ColdSteps steps) throws IOException {
+    double mib = (double) ColdSteps.STEPS * ColdSteps.NODE_BYTES / (1 << 20);
+    Map<Way, Sample> millis = new EnumMap<>(Way.class);
+    for (int round = -2; round < run.rounds(CPU_ROUNDS); round++) {
+      for (int i = 0; i < CPU.size(); i++) {
+        Way way = CPU.get(Math.floorMod(round + i, CPU.size()));
+        long beforeNs = ProcessTime.nanos();
+        steps.readAll(way);
+        double taken = (ProcessTime.nanos() - beforeNs) / 1e6 / mib;
+        if (round >= 0) {
+          millis.computeIfAbsent(way, ignored -> new Sample()).add(taken);
+        }
+      }
+    }
+    double kafka = of(millis, Way.BEST_CHECKED).median();
+    millis.forEach((way, sample) -> {
+      Sample.Interval interval = sample.interval();
+      run.say(
+          "  %-22s %.3f CPU ms/MiB [%.3f, %.3f], %.3f of the consumer with checksums"
+              .formatted(
+                  way.label(),
+                  sample.median(),
+                  interval.low(),
+                  interval.high(),
+                  sample.median() / kafka));
+    });
+    return of(millis, Way.S3).median() / kafka;
+  }
+}
