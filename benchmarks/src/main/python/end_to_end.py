@@ -33,6 +33,7 @@ from batchweave.torch import StepLoader
 
 MIB = 1 << 20
 UNCOUNTED = 4
+SETTLING = 32
 LEFT_OVER = 8
 PREFETCH = 4
 
@@ -125,16 +126,18 @@ class Producers:
             self.process.kill()
 
 
-def train(batches: Iterator[dict[str, Any]], steps: int, step_s: float) -> dict[str, Any]:
+def train(
+    batches: Iterator[dict[str, Any]], uncounted: int, steps: int, step_s: float
+) -> dict[str, Any]:
     """The loop: take a step, let the accelerator work on it."""
     took: list[float] = []
     began = 0.0
-    for number in range(UNCOUNTED + steps):
-        if number == UNCOUNTED:
+    for number in range(uncounted + steps):
+        if number == uncounted:
             began = time.perf_counter()
         asked = time.perf_counter()
         batch = next(batches)
-        if number >= UNCOUNTED:
+        if number >= uncounted:
             took.append((time.perf_counter() - asked) * 1e6)
         batch["tokens"][::1024].sum()
         del batch
@@ -145,7 +148,7 @@ def train(batches: Iterator[dict[str, Any]], steps: int, step_s: float) -> dict[
 def bare(steps: int, step_s: float) -> dict[str, Any]:
     """The same loop with a step that is simply there."""
     batch = {"tokens": tensor(1)}
-    return train(iter(dict(batch) for _ in range(UNCOUNTED + steps)), steps, step_s)
+    return train(iter(dict(batch) for _ in range(UNCOUNTED + steps)), UNCOUNTED, steps, step_s)
 
 
 def colocated(settings: dict[str, Any], cost: float) -> dict[str, Any]:
@@ -154,7 +157,7 @@ def colocated(settings: dict[str, Any], cost: float) -> dict[str, Any]:
     loader = DataLoader(
         data, batch_size=None, num_workers=settings["workers"], prefetch_factor=PREFETCH
     )
-    return train(iter(loader), steps, settings["stepMs"] / 1e3)
+    return train(iter(loader), UNCOUNTED, steps, settings["stepMs"] / 1e3)
 
 
 def cores(settings: dict[str, Any], cost: float) -> int:
@@ -163,14 +166,23 @@ def cores(settings: dict[str, Any], cost: float) -> int:
 
 
 def elsewhere(
-    settings: dict[str, Any], producers: Producers, loader: StepLoader, cost: float, remote: int
+    settings: dict[str, Any],
+    producers: Producers,
+    loader: StepLoader,
+    cost: float,
+    remote: int,
+    ahead: int,
 ) -> dict[str, Any]:
+    """A pass after a pause of the producers, which a stream that goes on does not have.
+
+    The daemon looks the more rarely for something new the longer nothing came, at most a second
+    apart, and gets quicker with each version that it finds: those steps are not counted.
+    """
     steps = settings["steps"]
     interval_s = max(cost / remote, settings["stepMs"] / settings["spare"]) / 1e3
-    ahead = min(settings["ahead"], steps)
     producers.get_ahead(ahead)
-    rest = producers.go_on(UNCOUNTED + steps - ahead, interval_s)
-    measured = train(iter(loader), steps, settings["stepMs"] / 1e3)
+    rest = producers.go_on(SETTLING + steps - ahead, interval_s)
+    measured = train(iter(loader), SETTLING, steps, settings["stepMs"] / 1e3)
     rest.join()
     return measured
 
@@ -199,10 +211,12 @@ def main() -> None:
             for cost in settings["costs"]:
                 tell("colocated", cost, settings["workers"], colocated(settings, cost))
                 remote = cores(settings, cost)
-                measured = elsewhere(settings, producers, loader, cost, remote)
+                measured = elsewhere(
+                    settings, producers, loader, cost, remote, settings["ahead"]
+                )
                 tell("batchweave", cost, remote, measured)
             cost = settings["costs"][-1]
-            measured = elsewhere(settings, producers, loader, cost, starved)
+            measured = elsewhere(settings, producers, loader, cost, starved, UNCOUNTED)
             tell("starved", cost, starved, measured)
         loader.close()
     finally:

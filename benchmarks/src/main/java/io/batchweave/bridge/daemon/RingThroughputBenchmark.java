@@ -36,7 +36,15 @@ public class RingThroughputBenchmark {
   private static final String JUDGED = "8 x 1048576";
 
   /** Readers, and bytes of the slice of each. */
-  @Param({"1 x 4096", "8 x 4096", "1 x 1048576", "4 x 1048576", JUDGED, "1 x 268435456"})
+  @Param({
+    "1 x 4096",
+    "8 x 4096",
+    "1 x 1048576",
+    "4 x 1048576",
+    JUDGED,
+    "8 x 33554432",
+    "1 x 268435456"
+  })
   public String shape = "";
 
   private @Nullable ReadyRing opened;
