@@ -30,6 +30,7 @@ typedef struct client_object {
   uintptr_t stream_handle;  /* CUDA stream that the caller copies on; 0: the default one */
   PyObject* stream;
   PyObject* rank;
+  PyObject* place;          /* both, for the errors of slices */
   PyObject* notice;
 } client_object;
 
@@ -246,8 +247,7 @@ static void look(client_object* self) {
 
 static PyObject* slices_tuple(client_object* self, const bw_lease* lease, bwpy_lease* held,
                               const bw_slice* slices) {
-  PyObject* place = place_of(self, lease->step);
-  PyObject* all = place == NULL ? NULL : PyTuple_New((Py_ssize_t)lease->own_count);
+  PyObject* all = PyTuple_New((Py_ssize_t)lease->own_count);
   for (uint32_t i = 0; all != NULL && i < lease->own_count; i++) {
     const bwpy_slice_info info = {.data = slices[i].data,
                                   .length_bytes = slices[i].length,
@@ -256,13 +256,13 @@ static PyObject* slices_tuple(client_object* self, const bw_lease* lease, bwpy_l
                                   .micro_batches = slices[i].micro_batches,
                                   .samples = slices[i].samples,
                                   .tokens = slices[i].tokens,
-                                  .crc32c = slices[i].crc32c};
-    PyObject* slice = bwpy_slice_new(held, &info, place);
+                                  .crc32c = slices[i].crc32c,
+                                  .step = lease->step};
+    PyObject* slice = bwpy_slice_new(held, &info, self->place);
     if (slice == NULL || PyTuple_SetItem(all, (Py_ssize_t)i, slice) != 0) {
       Py_CLEAR(all);
     }
   }
-  Py_XDECREF(place);
   return all;
 }
 
@@ -506,6 +506,7 @@ static void client_dealloc(PyObject* object) {
   }
   Py_XDECREF(self->stream);
   Py_XDECREF(self->rank);
+  Py_XDECREF(self->place);
   Py_XDECREF(self->notice);
   PyObject_Free(object);
   Py_DECREF(type);
@@ -526,7 +527,8 @@ static client_object* client_blank(const char* stream, PyObject* rank, PyObject*
   Py_INCREF(notice);
   self->notice = notice;
   self->holds = bwpy_holds_new(self);
-  if (self->stream == NULL || self->holds == NULL) {
+  self->place = self->stream == NULL ? NULL : place_of(self, -1);
+  if (self->place == NULL || self->holds == NULL) {
     Py_DECREF((PyObject*)self);
     PyErr_NoMemory();
     return NULL;

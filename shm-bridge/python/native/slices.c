@@ -11,16 +11,29 @@
 #define LEGACY "dltensor"
 #define VERSIONED "dltensor_versioned"
 #define COPY_ALIGNMENT 64
+#define KEPT_HEADER_BYTES ((size_t)1 << 20)
 
 static PyTypeObject* slice_type;
 static PyTypeObject* tensor_type;
+
+/* What a header says, shared by all slices of the same length whose headers are the same bytes. */
+typedef struct {
+  size_t references;              /* guarded by the GIL */
+  uint64_t slice_bytes;
+  bw_safetensors_table table;
+  PyObject** names;               /* of the table's tensors */
+  size_t header_bytes;
+  uint8_t header[];               /* a copy: the ring's bytes may be changed by another rank */
+} header_layout;
+
+/* Of the slice that was looked at last: the next step's is nearly always the same. */
+static header_layout* last_layout;
 
 typedef struct {
   PyObject_HEAD
   bwpy_lease* lease;
   bwpy_slice_info info;
-  bw_safetensors_table table;
-  int parsed;
+  header_layout* layout;          /* NULL until somebody asks for tensors */
   PyObject* place;
 } slice_object;
 
@@ -32,12 +45,7 @@ typedef struct {
   Py_ssize_t* layout;             /* shape, then strides in bytes: for buffers */
 } tensor_object;
 
-PyObject* bwpy_raise(const char* name, PyObject* place, const char* format, ...) {
-  char text[1024];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
+static PyObject* raise_text(const char* name, PyObject* place, const char* text) {
   PyObject* errors = PyImport_ImportModule("batchweave.errors");
   PyObject* type = errors == NULL ? NULL : PyObject_GetAttrString(errors, name);
   PyObject* message =
@@ -53,6 +61,95 @@ PyObject* bwpy_raise(const char* name, PyObject* place, const char* format, ...)
   Py_XDECREF(type);
   Py_XDECREF(errors);
   return NULL;
+}
+
+PyObject* bwpy_raise(const char* name, PyObject* place, const char* format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return raise_text(name, place, text);
+}
+
+/* The same for something that is wrong with a slice, whose step it says. */
+static void raise_of(const slice_object* slice, const char* name, const char* format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void raise_of(const slice_object* slice, const char* name, const char* format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  PyObject* place = PyDict_Copy(slice->place);
+  PyObject* step = place == NULL ? NULL : PyLong_FromLongLong((long long)slice->info.step);
+  if (step != NULL && PyDict_SetItemString(place, "step", step) == 0) {
+    (void)raise_text(name, place, text);
+  }
+  Py_XDECREF(step);
+  Py_XDECREF(place);
+}
+
+/* ---- headers ---- */
+
+static void layout_drop(header_layout* layout) {
+  if (layout == NULL || --layout->references > 0) {
+    return;
+  }
+  for (uint32_t i = 0; layout->names != NULL && i < layout->table.count; i++) {
+    Py_XDECREF(layout->names[i]);
+  }
+  free(layout->names);
+  bw_safetensors_free(&layout->table);
+  free(layout);
+}
+
+/* Length of what bw_safetensors_parse reads: the header, or less where that does not fit. */
+static size_t header_bytes_of(const bwpy_slice_info* info) {
+  uint64_t length = 0;
+  if (info->length_bytes < 8) {
+    return (size_t)info->length_bytes;
+  }
+  for (int i = 7; i >= 0; i--) {
+    length = length << 8 | info->data[i];
+  }
+  const bool fits = length <= info->length_bytes - 8 && length <= BW_SAFETENSORS_HEADER_BYTES;
+  return fits ? 8 + (size_t)length : 8;
+}
+
+static bool layout_fits(const header_layout* layout, const bwpy_slice_info* info) {
+  return layout != NULL && layout->slice_bytes == info->length_bytes &&
+         memcmp(layout->header, info->data, layout->header_bytes) == 0;
+}
+
+/* A copy of the header, not parsed yet; NULL where there is no memory. */
+static header_layout* layout_new(const bwpy_slice_info* info) {
+  const size_t header_bytes = header_bytes_of(info);
+  header_layout* layout = calloc(1, sizeof *layout + header_bytes);
+  if (layout != NULL) {
+    layout->references = 1;
+    layout->slice_bytes = info->length_bytes;
+    layout->header_bytes = header_bytes;
+    memcpy(layout->header, info->data, header_bytes);
+  }
+  return layout;
+}
+
+static int layout_name(header_layout* layout) {
+  layout->names = calloc(layout->table.count + 1u, sizeof *layout->names);
+  if (layout->names == NULL) {
+    (void)PyErr_NoMemory();
+    return -1;
+  }
+  for (uint32_t i = 0; i < layout->table.count; i++) {
+    const bw_safetensors_tensor* tensor = &layout->table.tensors[i];
+    layout->names[i] = PyUnicode_DecodeUTF8(tensor->name, tensor->name_bytes, "strict");
+    if (layout->names[i] == NULL) {
+      return -1;
+    }
+  }
+  return 0;
 }
 
 /* ---- managed tensors: one allocation each, freed by a deleter that needs no Python ---- */
@@ -172,35 +269,52 @@ static int slice_usable(const slice_object* self) {
   if (!bwpy_lease_inert(self->lease)) {
     return 0;
   }
-  bwpy_raise("Refused", self->place,
-             "this slice was taken before a fork; its memory is not mapped in the child: attach "
-             "in the process that reads");
+  raise_of(self, "Refused",
+           "this slice was taken before a fork; its memory is not mapped in the child: attach "
+           "in the process that reads");
   return -1;
 }
 
+/* Keeps a layout for the slices to come, unless it is large. */
+static void layout_keep(header_layout* layout) {
+  if (layout->header_bytes <= KEPT_HEADER_BYTES) {
+    layout_drop(last_layout);
+    layout->references++;
+    last_layout = layout;
+  }
+}
+
 static int slice_parse(slice_object* self) {
-  bw_safetensors_error error = {0, NULL};
   if (slice_usable(self) != 0) {
     return -1;
   }
-  if (self->parsed) {
+  if (self->layout == NULL && layout_fits(last_layout, &self->info)) {
+    last_layout->references++;
+    self->layout = last_layout;
+  }
+  if (self->layout != NULL) {
     return 0;
   }
+  bw_safetensors_error error = {0, NULL};
+  header_layout* layout = layout_new(&self->info);
   const bw_safetensors_status status =
-      bw_safetensors_parse(self->info.data, self->info.length_bytes, &self->table, &error);
-  if (status == BW_SAFETENSORS_OK) {
-    self->parsed = 1;
+      layout == NULL ? BW_SAFETENSORS_NO_MEMORY
+                     : bw_safetensors_parse(layout->header, self->info.length_bytes,
+                                            &layout->table, &error);
+  if (status == BW_SAFETENSORS_OK && layout_name(layout) == 0) {
+    layout_keep(layout);
+    self->layout = layout;
     return 0;
   }
-  bw_safetensors_free(&self->table);
+  layout_drop(layout);
   if (status == BW_SAFETENSORS_NO_MEMORY) {
     PyErr_NoMemory();
-  } else {
-    bwpy_raise(status == BW_SAFETENSORS_LIMIT ? "NotSupported" : "CorruptSlice", self->place,
-               "slice is not readable as safetensors: %s, dp=%u cp=%u offset=%llu "
-               "lengthBytes=%llu; raw slices are read as memoryview(slice)",
-               error.reason, self->info.dp, self->info.cp, (unsigned long long)error.offset,
-               (unsigned long long)self->info.length_bytes);
+  } else if (status != BW_SAFETENSORS_OK) {
+    raise_of(self, status == BW_SAFETENSORS_LIMIT ? "NotSupported" : "CorruptSlice",
+             "slice is not readable as safetensors: %s, dp=%u cp=%u offset=%llu "
+             "lengthBytes=%llu; raw slices are read as memoryview(slice)",
+             error.reason, self->info.dp, self->info.cp, (unsigned long long)error.offset,
+             (unsigned long long)self->info.length_bytes);
   }
   return -1;
 }
@@ -236,39 +350,47 @@ static PyObject* slice_tensors(PyObject* object, PyObject* nothing) {
   if (slice_parse(self) != 0) {
     return NULL;
   }
+  const header_layout* layout = self->layout;
   PyObject* all = PyDict_New();
-  for (uint32_t i = 0; all != NULL && i < self->table.count; i++) {
-    const bw_safetensors_tensor* tensor = &self->table.tensors[i];
-    PyObject* name = PyUnicode_DecodeUTF8(tensor->name, tensor->name_bytes, "strict");
-    PyObject* value = name == NULL ? NULL : tensor_new(self, tensor, name);
-    if (value == NULL || PyDict_SetItem(all, name, value) != 0) {
+  for (uint32_t i = 0; all != NULL && i < layout->table.count; i++) {
+    PyObject* value = tensor_new(self, &layout->table.tensors[i], layout->names[i]);
+    if (value == NULL || PyDict_SetItem(all, layout->names[i], value) != 0) {
       Py_CLEAR(all);
     }
     Py_XDECREF(value);
-    Py_XDECREF(name);
   }
   return all;
 }
 
+/* A capsule, or what `consumer` makes of it. */
+static PyObject* capsule_or(PyObject* consumer, PyObject* capsule) {
+  if (consumer == Py_None || capsule == NULL) {
+    return capsule;
+  }
+  PyObject* made = PyObject_CallFunctionObjArgs(consumer, capsule, NULL);
+  Py_DECREF(capsule);
+  return made;
+}
+
 static PyObject* slice_capsules(PyObject* object, PyObject* arguments, PyObject* keywords) {
-  static char* names[] = {"versioned", NULL};
+  static char* names[] = {"versioned", "consumer", NULL};
   slice_object* self = (slice_object*)object;
   int versioned = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|p", names, &versioned) ||
+  PyObject* consumer = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|pO", names, &versioned, &consumer) ||
       slice_parse(self) != 0) {
     return NULL;
   }
+  const header_layout* layout = self->layout;
   PyObject* all = PyDict_New();
-  for (uint32_t i = 0; all != NULL && i < self->table.count; i++) {
-    const bw_safetensors_tensor* tensor = &self->table.tensors[i];
-    PyObject* name = PyUnicode_DecodeUTF8(tensor->name, tensor->name_bytes, "strict");
+  for (uint32_t i = 0; all != NULL && i < layout->table.count; i++) {
+    const bw_safetensors_tensor* tensor = &layout->table.tensors[i];
     const bool copied = !aligned(self, tensor);
-    PyObject* value = name == NULL ? NULL : capsule_new(self, tensor, copied, versioned != 0);
-    if (value == NULL || PyDict_SetItem(all, name, value) != 0) {
+    PyObject* value = capsule_or(consumer, capsule_new(self, tensor, copied, versioned != 0));
+    if (value == NULL || PyDict_SetItem(all, layout->names[i], value) != 0) {
       Py_CLEAR(all);
     }
     Py_XDECREF(value);
-    Py_XDECREF(name);
   }
   return all;
 }
@@ -331,7 +453,7 @@ static void slice_dealloc(PyObject* object) {
   slice_object* self = (slice_object*)object;
   PyTypeObject* type = Py_TYPE(object);
   bwpy_lease* lease = self->lease;
-  bw_safetensors_free(&self->table);
+  layout_drop(self->layout);
   Py_XDECREF(self->place);
   PyObject_Free(object);
   Py_DECREF(type);
@@ -347,9 +469,8 @@ PyObject* bwpy_slice_new(bwpy_lease* lease, const bwpy_slice_info* info, PyObjec
   }
   self->lease = bwpy_lease_hold(lease);
   self->info = *info;
-  memset(&self->table, 0, sizeof self->table);
-  self->parsed = 0;
-  Py_XINCREF(place);
+  self->layout = NULL;
+  Py_INCREF(place);
   self->place = place;
   return (PyObject*)self;
 }
@@ -358,8 +479,8 @@ static PyMethodDef slice_methods[] = {
     {"tensors", slice_tensors, METH_NOARGS,
      "tensors($self, /)\n--\n\nThe tensors of a safetensors slice, in the header's order."},
     {"capsules", (PyCFunction)(void (*)(void))slice_capsules, METH_VARARGS | METH_KEYWORDS,
-     "capsules($self, /, versioned=False)\n--\n\nOne DLPack capsule per tensor; a tensor that is not "
-     "naturally aligned is copied."},
+     "capsules($self, /, versioned=False, consumer=None)\n--\n\nOne DLPack capsule per tensor, or what "
+     "`consumer` makes of it; a tensor that is not naturally aligned is copied."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef slice_getset[] = {

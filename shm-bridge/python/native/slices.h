@@ -24,14 +24,15 @@ typedef struct bwpy_slice_info {
   uint64_t samples;
   uint64_t tokens;
   uint32_t crc32c;
+  int64_t step;
 } bwpy_slice_info;
 
 /* Readies the types and adds them to the module. Returns 0, or -1 with an exception. */
 int bwpy_slices_init(PyObject* module);
 
 /*
- * A new Slice, one more holder of `lease`. `place` is a dict {stream, step, rank} that its errors
- * carry; borrowed.
+ * A new Slice, one more holder of `lease`. `place` is a dict {stream, rank} that its errors carry,
+ * with the step; borrowed, and not changed.
  */
 PyObject* bwpy_slice_new(bwpy_lease* lease, const bwpy_slice_info* info, PyObject* place);
 

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from torchdata.stateful_dataloader import StatefulDataLoader
 
 import batchweave.torch as bw
-from batchweave import BatchWeaveError, CorruptSlice, NotSupported, Refused, Step
+from batchweave import BatchWeaveError, CorruptSlice, NotSupported, Refused
 from batchweave._token import Token, decode
 from batchweave.torch import StepLoader
 
@@ -30,6 +30,7 @@ class ProbeReader:
     slices_per_step = 1
     pinned = False
     sealed = True
+    deadline_s = 300.0
     made: list = []
     registered: list = []
 
@@ -46,8 +47,8 @@ class ProbeReader:
     def token(self) -> bytes:
         return Token(STREAM_ID, 5, self.next_step).encode()
 
-    def next(self) -> Step | None:
-        assert PROBE is not None
+    def _take(self, deadline_s: float, copies_on: int) -> tuple | None:
+        assert PROBE is not None and deadline_s > 0 and copies_on == 0
         step = self.next_step
         if step == STEPS:
             return None
@@ -55,7 +56,7 @@ class ProbeReader:
         slices = tuple(
             PROBE.slice(self.content(step, part)) for part in range(self.slices_per_step)
         )
-        return Step(step, step + 1, slices)
+        return step, step + 1, slices
 
     def status(self) -> dict:
         return {"sealed": self.sealed, "session_steps": STEPS}

@@ -6,8 +6,10 @@ Cases: U31 (round trips without numpy), parts of U9 and U32 that need no daemon.
 from __future__ import annotations
 
 import gc
+import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import threading
@@ -17,7 +19,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from batchweave.errors import Refused
+from batchweave.errors import CorruptSlice, Refused
 
 TYPES = [
     torch.bool,
@@ -79,6 +81,72 @@ def test_should_round_trip_every_type_and_shape(probe, held, dtype, shape, versi
     assert held.released == 0
     del read
     assert held.released == 1
+
+
+def header_of(tensors: dict) -> bytes:
+    text = json.dumps(tensors).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text
+
+
+def test_should_show_each_slice_its_own_bytes_when_headers_are_the_same(probe):
+    """What was read of a header is used again for the next step: never its values."""
+    slices = [probe.slice(save({"x": torch.arange(4) + i, "y": torch.ones(2)})) for i in range(4)]
+    read = [views(slice_) for slice_ in slices]
+    for i, tensors in enumerate(read):
+        assert list(tensors) == ["x", "y"]
+        assert tensors["x"].tolist() == [i, i + 1, i + 2, i + 3]
+        assert slices[i].tensors()["x"].raw()[0] == i
+
+
+def test_should_read_a_header_again_when_any_of_its_bytes_differs(probe):
+    """Same length of slice and header, or the same header before another length."""
+    described = {"x": {"dtype": "U8", "shape": [4], "data_offsets": [0, 4]}}
+    first = header_of(described)
+    for _ in range(2):
+        assert views(probe.slice(first + bytes(4)))["x"].tolist() == [0, 0, 0, 0]
+        other = probe.slice(first.replace(b'"U8"', b'"I8"') + b"\xff" * 4)
+        assert views(other)["x"].tolist() == [-1] * 4
+        square = probe.slice(header_of({"x": {**described["x"], "shape": [2, 2]}}) + bytes(4))
+        assert views(square)["x"].shape == (2, 2)
+        renamed = probe.slice(first.replace(b'"x"', b'"y"') + bytes(4))
+        assert list(renamed.tensors()) == ["y"]
+        for wrong in (first + bytes(5), first + bytes(3), first[:20], first[:8], first[:3], b""):
+            assert views(probe.slice(first + bytes(4)))["x"].shape == (4,)
+            with pytest.raises(CorruptSlice) as caught:
+                probe.slice(wrong, guard=True).tensors()
+            assert (caught.value.step, caught.value.rank) == (9, 3)
+
+
+def test_should_hand_capsules_to_a_consumer(probe, held):
+    slice_ = probe.slice(save({"x": torch.arange(3), "y": torch.ones(2)}))
+    tensors = slice_.capsules(consumer=torch.from_dlpack)
+    del slice_
+    assert {name: tensor.tolist() for name, tensor in tensors.items()} == {
+        "x": [0, 1, 2],
+        "y": [1, 1],
+    }
+    assert held.released == 0
+    del tensors
+    assert held.released == 1
+
+
+def test_should_release_when_a_consumer_of_capsules_raises(probe, held):
+    gc.collect()  # what tests before this one raised
+    before = held.released
+    kept = []
+
+    def consume(capsule: object) -> torch.Tensor:
+        if kept:
+            raise ValueError("enough")
+        kept.append(torch.from_dlpack(capsule))
+        return kept[0]
+
+    with pytest.raises(ValueError, match="enough"):
+        probe.slice(save({"x": torch.ones(3), "y": torch.ones(3)})).capsules(consumer=consume)
+    assert held.released == before
+    kept.clear()
+    assert held.released == before + 1
 
 
 def test_should_round_trip_without_numpy(probe_file):

@@ -214,15 +214,21 @@ class Reader:
             Superseded: a newer launch has taken over: stop.
             CorruptRing, ViewFailed, Refused: as their classes say.
         """
-        seconds = _seconds(self.deadline_s if deadline_s is None else deadline_s)
+        taken = self._take(self.deadline_s if deadline_s is None else deadline_s, copies_on)
+        return None if taken is None else Step(*taken)
+
+    def _take(
+        self, deadline_s: float, copies_on: int
+    ) -> Optional[tuple[int, int, tuple[Slice, ...]]]:
+        """The same as a plain tuple."""
+        seconds = _seconds(deadline_s)
         began = time.monotonic()
         try:
-            taken = self._client.next(seconds, copies_on)
+            return self._client.next(seconds, copies_on)
         except RingHeld:
             gc.collect()  # a reference cycle may hold steps that nobody can reach
             left = seconds if seconds < 0 else max(0.5, seconds - (time.monotonic() - began))
-            taken = self._client.next(left, copies_on)
-        return None if taken is None else Step(*taken)
+            return self._client.next(left, copies_on)
 
     def __iter__(self) -> Iterator[Step]:
         return self

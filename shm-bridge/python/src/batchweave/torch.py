@@ -21,11 +21,14 @@ from torch.utils.dlpack import from_dlpack
 from . import _token
 from ._pin import Pin
 from .errors import CorruptSlice, NotSupported, Refused
-from .reader import Reader, Step
+from .reader import Reader, Slice
 
 __all__ = ["StepLoader"]
 
 _COMBINE = ("cat", "list")
+
+# What from_dlpack comes to for a capsule, without its looks at what else it might have been given.
+_from_capsule = getattr(torch._C, "_from_dlpack", from_dlpack)
 
 
 class StepLoader(IterableDataset[dict[str, Any]]):
@@ -85,18 +88,17 @@ class StepLoader(IterableDataset[dict[str, Any]]):
 
     def __next__(self) -> dict[str, Any]:
         reader = self._attached()
+        stream = 0
         if self._pinned and torch.cuda.is_initialized():
-            step = reader.next(copies_on=torch.cuda.current_stream().cuda_stream)
-        else:
-            step = reader.next()
-        if step is None:
+            stream = torch.cuda.current_stream().cuda_stream
+        taken = reader._take(reader.deadline_s, stream)
+        if taken is None:
             raise StopIteration
-        return self._batch(step)
+        step, _, slices = taken
+        return self._batch(step, slices)
 
-    def _batch(self, step: Step) -> dict[str, Any]:
-        parts = [
-            {name: from_dlpack(c) for name, c in part.capsules().items()} for part in step.slices
-        ]
+    def _batch(self, step: int, slices: tuple[Slice, ...]) -> dict[str, Any]:
+        parts = [part.capsules(consumer=_from_capsule) for part in slices]
         if len(parts) == 1:
             return parts[0]
         names = parts[0].keys()
@@ -104,7 +106,7 @@ class StepLoader(IterableDataset[dict[str, Any]]):
             raise CorruptSlice(
                 "the slices of one rank hold tensors of different names",
                 stream=self.stream,
-                step=step.step,
+                step=step,
             )
         lists = {name: [part[name] for part in parts] for name in names}
         if self._combine == "list":

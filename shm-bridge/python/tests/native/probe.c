@@ -81,9 +81,10 @@ static PyObject* probe_slice(PyObject* module, PyObject* arguments, PyObject* ke
                                 .micro_batches = 4,
                                 .samples = 5,
                                 .tokens = 7,
-                                .crc32c = 0xFFFFFFFFu};
+                                .crc32c = 0xFFFFFFFFu,
+                                .step = 9};
   PyBuffer_Release(&bytes);
-  PyObject* place = Py_BuildValue("{s:s,s:i,s:i}", "stream", "probe", "step", 9, "rank", 3);
+  PyObject* place = Py_BuildValue("{s:s,s:i}", "stream", "probe", "rank", 3);
   PyObject* slice = place == NULL ? NULL : bwpy_slice_new(&lease->lease, &info, place);
   Py_XDECREF(place);
   bwpy_lease_drop(&lease->lease);
