@@ -9,6 +9,7 @@ import io.batchweave.bridge.daemon.KafkaPoll;
 import io.batchweave.bridge.daemon.KafkaRead;
 import io.batchweave.bridge.daemon.RingThroughputBenchmark;
 import io.batchweave.bridge.daemon.StoreToRing;
+import io.batchweave.bridge.daemon.Wake;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -52,6 +53,7 @@ public final class Bench {
     bars.add(new PytorchPeers());
     bars.add(new EndToEnd());
     bars.add(new CleanRelease());
+    bars.add(new Wake());
     bars.add(new IdleCpu());
     bars.add(Crc32cBenchmark.bar());
     bars.add(new Ingest());

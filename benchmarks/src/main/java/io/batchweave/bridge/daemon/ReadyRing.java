@@ -164,6 +164,16 @@ final class ReadyRing implements AutoCloseable {
     doorbell.ring(waiter);
   }
 
+  /** What the doorbell shows. */
+  int bell() {
+    return doorbell.wordLoadAcquire();
+  }
+
+  /** Sleeps while the doorbell shows that. */
+  void awaitBell(FutexWaiter sleeper, int word, long timeoutNs) {
+    doorbell.await(sleeper, word, timeoutNs);
+  }
+
   @Override
   public void close() {
     while (!owned.isEmpty()) {
