@@ -47,7 +47,7 @@ final class Command {
             .redirectErrorStream(true)
             .redirectOutput(said.toFile());
     builder.environment().putAll(environment);
-    Process process = builder.start();
+    Process process = ChildProcess.start(builder);
     try {
       if (!process.waitFor(END_TIMEOUT_S, TimeUnit.SECONDS) || process.exitValue() != 0) {
         throw new IOException(

@@ -43,7 +43,7 @@ final class LoaderProcess implements AutoCloseable {
     ProcessBuilder builder = python.program("peers.py", name, settings.toString());
     builder.environment().putAll(environment);
     builder.environment().put("TMPDIR", work.toString());
-    process = builder.redirectError(errors.toFile()).start();
+    process = ChildProcess.start(builder.redirectError(errors.toFile()));
     out = process.inputReader(StandardCharsets.UTF_8);
     in = process.outputWriter(StandardCharsets.UTF_8);
   }
@@ -85,13 +85,13 @@ final class LoaderProcess implements AutoCloseable {
     try {
       in.close();
       if (!process.waitFor(END_TIMEOUT_S, TimeUnit.SECONDS)) {
-        process.descendants().forEach(ProcessHandle::destroyForcibly);
-        process.destroyForcibly().waitFor();
+        ChildProcess.end(process);
+        process.waitFor();
       }
     } catch (IOException e) {
-      process.destroyForcibly(); // it is gone already, or as good as that
+      ChildProcess.end(process); // it is gone already, or as good as that
     } catch (InterruptedException e) {
-      process.destroyForcibly();
+      ChildProcess.end(process);
       Thread.currentThread().interrupt();
     }
   }

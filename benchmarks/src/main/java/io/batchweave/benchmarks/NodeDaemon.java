@@ -13,12 +13,9 @@ final class NodeDaemon implements AutoCloseable {
   private static final long STOP_TIMEOUT_S = 20;
 
   private final Process process;
-  private final Thread stop;
 
   private NodeDaemon(Process process) {
     this.process = process;
-    stop = new Thread(process::destroy);
-    Runtime.getRuntime().addShutdownHook(stop);
   }
 
   /**
@@ -39,7 +36,7 @@ final class NodeDaemon implements AutoCloseable {
             .redirectOutput(ProcessBuilder.Redirect.DISCARD)
             .redirectError(ProcessBuilder.Redirect.INHERIT);
     builder.environment().putAll(environment);
-    NodeDaemon daemon = new NodeDaemon(builder.start());
+    NodeDaemon daemon = new NodeDaemon(ChildProcess.start(builder));
     long deadlineNs = System.nanoTime() + START_TIMEOUT_NS;
     while (!Files.exists(directory.resolve("daemon.json"))) {
       if (!daemon.process.isAlive() || System.nanoTime() - deadlineNs > 0) {

@@ -116,7 +116,7 @@ record PythonEnvironment(Path python) {
     Path errors = Files.createTempFile("batchweave-bench-", ".err");
     Process process = null;
     try {
-      process = builder.redirectError(errors.toFile()).start();
+      process = ChildProcess.start(builder.redirectError(errors.toFile()));
       try (BufferedReader out =
           new BufferedReader(
               new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
@@ -129,7 +129,7 @@ record PythonEnvironment(Path python) {
       }
     } finally {
       if (process != null) {
-        process.destroy();
+        ChildProcess.end(process);
       }
       Files.delete(errors);
     }
