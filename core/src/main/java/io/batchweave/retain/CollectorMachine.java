@@ -45,6 +45,9 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
   private static final int SELF = 1;
   private static final long IDS_PER_ROUND = 1L << 40;
 
+  /** Registrations may move on as fast as the log: what is found then is gone on with. */
+  private static final int MAX_PROPOSALS = 4;
+
   /** What a run does, in this order. */
   public enum Phase {
     /** Moves the horizon, if something is registered, and learns the head. */
@@ -72,6 +75,7 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
   private final ArrayList<ListedObject> doomed;
   private ProposalMachine proposal;
   private long round;
+  private int proposed = 1;
   private Phase phase = Phase.COMMIT;
   private @Nullable State state;
   private long horizon;
@@ -107,6 +111,7 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
     this.doomed = new ArrayList<>(other.doomed);
     this.proposal = other.proposal.copy();
     this.round = other.round;
+    this.proposed = other.proposed;
     this.phase = other.phase;
     this.state = other.state == null ? null : this.proposal.log().state();
     this.horizon = other.horizon;
@@ -258,6 +263,13 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
     if (decision != null && decision.accepted() && decision.block() instanceof Block.Reclaim b) {
       tally.movedSteps += b.step() - b.base();
     }
+    if (policy.effect() == Effect.RECLAIM
+        && reclaimable(judged) > judged.horizon()
+        && proposed < MAX_PROPOSALS) {
+      // A registration moved on between the head that the block was made from and this one.
+      proposeAnew();
+      return false;
+    }
     state = judged;
     horizon = policy.effect() == Effect.DRY_RUN ? reclaimable(judged) : judged.horizon();
     if (policy.effect() == Effect.DRY_RUN) {
@@ -352,9 +364,15 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
     doomed.clear();
     tally.forgetKept();
     state = null;
-    round++;
-    proposal = newProposal();
+    proposed = 0;
+    proposeAnew();
     phase = Phase.COMMIT;
+  }
+
+  private void proposeAnew() {
+    round++;
+    proposed++;
+    proposal = newProposal();
   }
 
   private static BatchWeaveException unreadable(String key, String why) {
@@ -553,6 +571,7 @@ public final class CollectorMachine implements Machine<CollectorMachine> {
             phase.name(),
             proposal.fingerprint(),
             round,
+            (long) proposed,
             courier.fingerprint(),
             bits.fingerprint(),
             marks.fingerprint(),

@@ -18,7 +18,8 @@
  *
  * <pre>
  *   COMMIT         reclaim(min(nextStep, lowest protected step)), if that is above the horizon
- *                  S := the state that holds it, or that of the head; h := its horizon
+ *                  S := the state that holds it, or that of the head; h := its horizon; once more
+ *                  if S lets go of more than that, four times at most
  *   MARK           the objects that entries of S at or above h name: GET the segments from h on
  *   SWEEP          LIST data objects and source states, judge each by S, DELETE
  *   SEGMENTS       DELETE the segments wholly below h, if no key of the sweep was left over
@@ -57,11 +58,13 @@
  * empty objects: their numbers are never free again.
  *
  * <p><b>What a run leaves</b>, uploads under way apart, is at most 1.1 times the data of the steps
- * that the registrations <em>of S</em> need: packs that reach over h are all that is more. A
- * session or pin that moves on while the run goes lets go of steps that the next run deletes: over
- * what the registrations of the moment after a run need, the mean of many runs is at most 1.1 too,
- * the single one may be more by what one checkpoint lets go. {@code simulate.Month} measures both
- * after every run, and its test asserts them.
+ * that the registrations <em>of S</em> need: packs that reach over h, and what producers that died
+ * since had uploaded, are all that is more. That is why COMMIT is done once more where a checkpoint
+ * came into the log beside its block: the block was made for the registrations before it. A session
+ * or pin that moves on after S lets go of steps that the next run deletes: over what the
+ * registrations of the moment after a run need, the mean of many runs is at most 1.1 too, the
+ * single one may be more by what one checkpoint lets go. {@code simulate.Month} measures both after
+ * every run, and its test asserts them.
  *
  * <p><b>Cost</b>: a LIST per 1,000 objects, a DELETE per 1,000 that go, a GET per 256 retained
  * steps; one LIST finds all data objects where they are few, else one per group. Memory: at most

@@ -18,6 +18,18 @@ import java.util.UUID;
  * A month in one run: a hundred producers and two training jobs of 32 nodes on one stream, restarts
  * of everything, rollbacks, collectors always on. Each step is held against the promises as it is
  * made, read and deleted; what is stored is compared with what somebody registered for.
+ *
+ * <p><b>Stored over needed</b>, at the end of every run of a collector that ends well:
+ *
+ * <ul>
+ *   <li><em>stored</em>: the length of all data objects on the store at that moment, except for
+ *       those whose producer may still commit them (current epoch, last seq not committed yet);
+ *   <li><em>needed</em>: the length of the entries of all steps that are in the log at that moment,
+ *       from the lowest protected step on. That step is taken once from the head that the run
+ *       judged by (the version in its report), which is {@link Stored#worst}: what the run left
+ *       that it could have deleted; and once from the head of that moment, which is {@link
+ *       Stored#meanLive}: there, what registrations let go while the run went counts as too much.
+ * </ul>
  */
 public final class Month {
   private static final long SECOND_NS = 1_000_000_000L;

@@ -120,7 +120,6 @@ class ExplorerTest {
     explore(SmallCase.ROLLBACK_RACE.scope(), Reduction.LOCAL_FIRST, rollback);
     assertEquals(
         Set.of(
-            "horizon=0 session=accepted pin=accepted",
             "horizon=1 session=accepted pin=accepted",
             "horizon=1 session=accepted pin=refused",
             "horizon=4 session=refused pin=accepted"),
