@@ -284,7 +284,8 @@ def test_should_refuse_a_launch_that_would_not_supersede(stream, serve, rank, pl
     assert old.do(NEXT) == [0, [[0, 0, 1000, 0]]]
 
 
-def test_should_go_on_when_the_daemon_is_replaced(stream, serve, rank, place):
+@pytest.mark.parametrize("told", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "stopped"])
+def test_should_go_on_when_the_daemon_is_replaced(stream, serve, rank, place, told):
     """Case U13, the good end of it: a waiting rank and what it holds outlive the daemon."""
     url = stream()
     daemon = serve(url, memory_bytes=4 * 8192)
@@ -293,7 +294,9 @@ def test_should_go_on_when_the_daemon_is_replaced(stream, serve, rank, place):
     for step in range(3):
         assert one.do(NEXT)[0] == step
     one.do("held = step")
-    daemon.kill()
+    ring = os.stat(place / "ring-0.data").st_ino
+    daemon.process.send_signal(told)
+    until(lambda: not locked(place / "daemon.lock"), "the lock is given back")
     one.send(NEXT)
     serve(url, memory_bytes=4 * 8192)
     assert one.answer() == [3, [[0, 0, 1000, 0]]]
@@ -303,6 +306,7 @@ def test_should_go_on_when_the_daemon_is_replaced(stream, serve, rank, place):
         assert one.do(NEXT) == [step, [[0, 0, 1000, 0]]]
     assert one.do("reader.info['attachments']") == 2
     assert any("attached again" in line for line in one.errors)
+    assert os.stat(place / "ring-0.data").st_ino == ring, "the ring was taken over"
 
 
 def test_should_raise_when_the_daemon_is_gone(stream, serve, rank, place):

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.AgentTerminationException;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +29,7 @@ import org.jspecify.annotations.Nullable;
 public final class Daemon implements AutoCloseable {
   private static final int DAEMON_JSON_FORMAT = 1;
   private static final long REOPEN_NS = TimeUnit.SECONDS.toNanos(1);
+  private static final long DESERTION_LOOK_NS = TimeUnit.MILLISECONDS.toNanos(20);
   private static final int WINDOW_STEPS = 2 * Limits.SEGMENT_STEPS;
 
   private final DaemonContext context;
@@ -45,9 +47,10 @@ public final class Daemon implements AutoCloseable {
     this.context = context;
     try {
       DaemonDirectory directory =
-          own(DaemonDirectory.open(context.memory(), context.directory(), context.group()));
-      FoundRings found =
-          own(directory.clear(context.rings(), context.memoryBytes(), context.lines()));
+          own(
+              DaemonDirectory.open(
+                  context.memory(), context.directory(), context.group(), context.lines()));
+      FoundRings found = own(directory.clear(context.rings(), context.memoryBytes()));
       if (context.group() != null) {
         SharedDirectory.openNewFilesToGroup(); // the driver's files: this process serves, no more
       }
@@ -208,6 +211,18 @@ public final class Daemon implements AutoCloseable {
     if (closed.compareAndSet(false, true)) {
       closeOwned();
       ended.countDown();
+    }
+  }
+
+  /**
+   * After closing: ranks that are told to stop together with their daemon end a moment after it;
+   * then nothing of their ring stays behind. A daemon that comes meanwhile takes it over.
+   */
+  void awaitDesertion(long timeoutNs) {
+    long untilNs = context.nanoClock().nanoTime() + timeoutNs;
+    while (!DaemonDirectory.removeIfDeserted(context.memory(), context.directory(), context.group())
+        && context.nanoClock().nanoTime() - untilNs < 0) {
+      LockSupport.parkNanos(DESERTION_LOOK_NS);
     }
   }
 

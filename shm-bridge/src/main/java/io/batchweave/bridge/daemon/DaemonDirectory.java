@@ -50,14 +50,17 @@ final class DaemonDirectory implements AutoCloseable {
   private final LockedMapping lock;
   private final Set<Integer> heldRings = new HashSet<>();
   private final int fileMode;
+  private final Consumer<String> lines;
   private Set<Id128> suspects = Set.of();
   private boolean published;
 
-  private DaemonDirectory(NativeMemory memory, Path path, LockedMapping lock, int fileMode) {
+  private DaemonDirectory(
+      NativeMemory memory, Path path, LockedMapping lock, int fileMode, Consumer<String> lines) {
     this.memory = memory;
     this.path = path;
     this.lock = lock;
     this.fileMode = fileMode;
+    this.lines = lines;
   }
 
   /**
@@ -66,9 +69,11 @@ final class DaemonDirectory implements AutoCloseable {
    * @param memory the system
    * @param path absolute; created if absent
    * @param group that shares it, null: nobody; {@link SharedDirectory} says how
+   * @param lines told what was removed, and what is left
    * @throws BatchWeaveException {@link Kind#CONFIG} when another daemon holds it, or it is not ours
    */
-  static DaemonDirectory open(NativeMemory memory, Path path, @Nullable String group) {
+  static DaemonDirectory open(
+      NativeMemory memory, Path path, @Nullable String group, Consumer<String> lines) {
     int fileMode =
         group == null ? SharedDirectory.ALONE_FILE_MODE : SharedDirectory.GROUP_FILE_MODE;
     try {
@@ -89,7 +94,7 @@ final class DaemonDirectory implements AutoCloseable {
               + path
               + "; one daemon serves any number of streams, or choose another --dir");
     }
-    return new DaemonDirectory(memory, path, lock, fileMode);
+    return new DaemonDirectory(memory, path, lock, fileMode, lines);
   }
 
   /**
@@ -98,10 +103,9 @@ final class DaemonDirectory implements AutoCloseable {
    *
    * @param rings number of rings to be served
    * @param lengthBytes of each
-   * @param lines told what was removed
    * @throws BatchWeaveException {@link Kind#CONFIG} when ranks hold a ring of another size
    */
-  FoundRings clear(int rings, long lengthBytes, Consumer<String> lines) {
+  FoundRings clear(int rings, long lengthBytes) {
     FoundRings found = FoundRings.read(memory, path);
     try {
       heldRings.addAll(found.numbers());
@@ -147,7 +151,7 @@ final class DaemonDirectory implements AutoCloseable {
     return path.resolve(name);
   }
 
-  private void removeLeftovers(Predicate<Path> stays, Consumer<String> lines) {
+  private void removeLeftovers(Predicate<Path> stays, Consumer<String> told) {
     long removedBytes = 0;
     int removed = 0;
     try (Stream<Path> listed = Files.list(path)) {
@@ -168,7 +172,7 @@ final class DaemonDirectory implements AutoCloseable {
       throw new UncheckedIOException(e);
     }
     if (removed > 0) {
-      lines.accept(
+      told.accept(
           "removed what an earlier daemon left: files=" + removed + " bytes=" + removedBytes);
     }
   }
@@ -210,6 +214,10 @@ final class DaemonDirectory implements AutoCloseable {
   }
 
   private boolean isLocked(Path file) {
+    return isLocked(memory, file);
+  }
+
+  private static boolean isLocked(NativeMemory memory, Path file) {
     LockProbe probe = LockProbe.open(memory, file);
     if (probe == null) {
       return false;
@@ -309,16 +317,72 @@ final class DaemonDirectory implements AutoCloseable {
   }
 
   /**
-   * Removes everything but the lock and the files of living ranks, and gives the lock back. A
-   * daemon that never served leaves the rings that ranks hold to the next one.
+   * Removes everything but the lock, the files of living ranks and the rings that they read, which
+   * are left to the next daemon, and gives the lock back. A daemon that never served leaves the
+   * rings that it found held.
    */
   @Override
   public void close() {
     try {
-      removeLeftovers(file -> !published && isHeld(file), line -> {});
+      if (published) {
+        leaveToTheNext();
+      } else {
+        removeLeftovers(this::isHeld, line -> {});
+      }
     } finally {
       lock.close();
     }
+  }
+
+  /** What the next daemon would find if this one had been killed is all that stays. */
+  private void leaveToTheNext() {
+    try (FoundRings found = FoundRings.read(memory, path)) {
+      Set<Integer> read = found.numbers();
+      removeLeftovers(
+          file ->
+              found.needs(file)
+                  || read.contains(RingAbi.ringOfDataName(file))
+                  || (!read.isEmpty() && file.endsWith(RingAbi.DOORBELL_NAME)),
+          line -> {});
+      if (!read.isEmpty()) {
+        lines.accept(
+            "left to the next daemon, for ranks read there: rings="
+                + read
+                + " pids="
+                + found.pids());
+      }
+    }
+  }
+
+  /**
+   * Removes what was left to a next daemon as soon as the last rank is gone, unless one has come.
+   *
+   * @param memory the system
+   * @param path the directory, whose lock was given back
+   * @param group that shares it
+   * @return whether nothing is left to be waited for
+   */
+  static boolean removeIfDeserted(NativeMemory memory, Path path, @Nullable String group) {
+    try (Stream<Path> listed = Files.list(path)) {
+      List<Path> files = listed.toList();
+      boolean left = files.stream().anyMatch(file -> RingAbi.ringOfDataName(file) >= 0);
+      if (!left || isLocked(memory, path.resolve(RingAbi.DAEMON_LOCK_NAME))) {
+        return true;
+      }
+      for (Path file : files) {
+        if (RingAbi.readerOfName(file) != null && isLocked(memory, file)) {
+          return false;
+        }
+      }
+    } catch (IOException | UncheckedIOException gone) {
+      return true;
+    }
+    try {
+      open(memory, path, group, line -> {}).close();
+    } catch (BatchWeaveException servedAgain) {
+      return true;
+    }
+    return true;
   }
 
   private boolean isHeld(Path file) {

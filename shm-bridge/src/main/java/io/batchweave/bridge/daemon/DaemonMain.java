@@ -1,6 +1,7 @@
 package io.batchweave.bridge.daemon;
 
 import io.batchweave.BatchWeaveException;
+import java.util.concurrent.TimeUnit;
 
 /** Runs a daemon until it is told to stop: what {@code batchweave serve} does. */
 public final class DaemonMain {
@@ -10,11 +11,15 @@ public final class DaemonMain {
   /** Exit code: ended by itself. */
   public static final int FAILED = 1;
 
+  /** How long ranks that are stopped too may take until what is left for them goes as well. */
+  private static final long DESERTION_NS = TimeUnit.SECONDS.toNanos(2);
+
   private DaemonMain() {}
 
   /**
    * Launches, prints one line when ready, and returns when the daemon has ended. SIGTERM and SIGINT
-   * stop it in good order.
+   * stop it in good order; what ranks still read then is left to the next daemon, and removed if
+   * they end within two seconds.
    *
    * @param context settings; its lines are where messages go
    * @return the exit code
@@ -24,7 +29,13 @@ public final class DaemonMain {
   public static int run(DaemonContext context) {
     Daemon daemon = Daemon.launch(context);
     Runtime.getRuntime()
-        .addShutdownHook(Thread.ofPlatform().name("batchweave-stop").unstarted(daemon::close));
+        .addShutdownHook(
+            Thread.ofPlatform()
+                .name("batchweave-stop")
+                .unstarted(() -> {
+                  daemon.close();
+                  daemon.awaitDesertion(DESERTION_NS);
+                }));
     context
         .lines()
         .accept(

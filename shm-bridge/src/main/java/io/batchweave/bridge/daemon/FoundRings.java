@@ -26,6 +26,8 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -297,6 +299,14 @@ final class FoundRings implements AutoCloseable {
   /** The numbers of the rings that ranks read. */
   Set<Integer> numbers() {
     return Set.copyOf(rings.keySet());
+  }
+
+  /** The processes of those ranks. */
+  Set<Integer> pids() {
+    return rings.values().stream()
+        .flatMap(ring -> ring.readers().stream())
+        .map(file -> file.header().pid())
+        .collect(Collectors.toCollection(TreeSet::new));
   }
 
   /** Whether a file of a ring that ranks read is still needed. */

@@ -81,9 +81,11 @@
  * spare} and given back first thing by the next daemon, so that a restart works on a full file
  * system.
  *
- * <p><b>End</b>: ranks are told by CLOSED(SHUTDOWN), requests are waited for, everything but the
- * lock file is removed; what ranks have mapped stays theirs. A daemon that could not start leaves
- * rings that ranks read to the next one.
+ * <p><b>End</b>: ranks are told by CLOSED(SHUTDOWN), requests are waited for. Rings that ranks
+ * still read are left to the next daemon, which goes on as after a kill; one line names them and
+ * the ranks. Everything else but the lock file is removed. {@code serve} stays for two seconds
+ * then, without the lock: ranks that are stopped together with it are gone by that time, and it
+ * removes what it left. After that, and after a kill, it is the next daemon that does.
  *
  * <p><b>{@code daemon.json}</b>, replaced by rename, one object:
  *

@@ -445,9 +445,9 @@ public final class RingMachine {
   }
 
   /**
-   * Serves nobody any more: the daemon ends, or the session did.
+   * Serves nobody any more: the session ended.
    *
-   * @param reason SHUTDOWN or SESSION_END
+   * @param reason that ranks are told
    * @param nowNs the time
    */
   public void onEnd(CloseReason reason, long nowNs) {

@@ -167,16 +167,14 @@ class CheckpointTest extends DaemonFixture {
   @Test
   void shouldRegisterWithTheNextDaemonWhenItsOwnIsReplaced() {
     Daemon first = Daemon.launch(context());
-    try (RankClient rank = client(alone(), Hello.NO_STEP)) {
-      read(rank, 4);
-      first.close();
-      try (Daemon second = Daemon.launch(context())) {
-        rank.checkpointed("a", rank.token(), 3, SOON_NS);
-        assertEquals(List.of(new PinState("a", rank.token().viewVersion(), 4)), pins());
-        assertNotNull(second);
-      }
-    } finally {
-      first.close();
+    RankClient rank = client(alone(), Hello.NO_STEP);
+    read(rank, 4);
+    first.close();
+    try (Daemon second = Daemon.launch(context());
+        rank) {
+      rank.checkpointed("a", rank.token(), 3, SOON_NS);
+      assertEquals(List.of(new PinState("a", rank.token().viewVersion(), 4)), pins());
+      assertNotNull(second);
     }
   }
 }

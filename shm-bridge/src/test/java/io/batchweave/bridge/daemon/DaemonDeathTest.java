@@ -258,11 +258,11 @@ class DaemonDeathTest extends DaemonFixture {
             fresh.release(ready);
           }
         } finally {
-          hung.destroyForcibly();
+          hung.destroyForcibly().waitFor();
         }
         await("served", () -> metric(roomy, "batchweave_steps_published_total") >= 30);
       }
-      try (Daemon tight = Daemon.launch(context().memoryBytes(4L * region))) {
+      try (Daemon tight = Daemon.launch(context().memoryBytes(4L * region - 4096))) {
         Process hung = hang();
         try (TestRank fresh = rank("run-1", of(0, 2, 1), 0)) {
           fresh.beBorn();
@@ -273,7 +273,7 @@ class DaemonDeathTest extends DaemonFixture {
             assertTrue(refused.text().contains("readers=["), refused.text());
           }
         } finally {
-          hung.destroyForcibly();
+          hung.destroyForcibly().waitFor();
         }
         assertTrue(metric(tight, "batchweave_refusals_total") > 0);
       }

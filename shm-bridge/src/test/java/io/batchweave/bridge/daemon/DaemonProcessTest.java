@@ -70,33 +70,33 @@ class DaemonProcessTest extends DaemonFixture {
       Process first = serve(directory, 4 << 20);
       try (BufferedReader out = first.inputReader(StandardCharsets.UTF_8)) {
         assertTrue(firstLine(out).startsWith("serving: dir=" + directory));
-        try (RankClient rank = client(alone(), 0)) {
-          for (long step = 0; step < 10; step++) {
+        RankClient rank = client(alone(), 0);
+        for (long step = 0; step < 10; step++) {
+          read(stream, rank, step);
+        }
+        first.destroyForcibly();
+        assertTrue(first.waitFor(20, TimeUnit.SECONDS));
+        Process second = serve(directory, 4 << 20);
+        try (BufferedReader secondOut = second.inputReader(StandardCharsets.UTF_8)) {
+          assertTrue(secondOut.readLine().startsWith("removed what an earlier daemon left"));
+          for (long step = 10; step < 20; step++) {
             read(stream, rank, step);
           }
-          first.destroyForcibly();
-          assertTrue(first.waitFor(20, TimeUnit.SECONDS));
-          Process second = serve(directory, 4 << 20);
-          try (BufferedReader secondOut = second.inputReader(StandardCharsets.UTF_8)) {
-            assertTrue(secondOut.readLine().startsWith("removed what an earlier daemon left"));
-            for (long step = 10; step < 20; step++) {
-              read(stream, rank, step);
-            }
-            // From this line on it ends in good order: ranks may be served a moment before.
-            assertTrue(firstLine(secondOut).startsWith("serving: "));
-            second.destroy();
-            assertTrue(second.waitFor(20, TimeUnit.SECONDS));
-            assertFalse(Files.exists(directory.resolve("ring-0.data")), "left by SIGTERM");
-            assertFalse(Files.exists(directory.resolve("aeron")), "left by SIGTERM");
-          } finally {
-            second.destroyForcibly();
+          // From this line on it ends in good order: ranks may be served a moment before.
+          assertTrue(firstLine(secondOut).startsWith("serving: "));
+          second.destroy();
+          assertTrue(second.waitFor(20, TimeUnit.SECONDS));
+          assertTrue(Files.exists(directory.resolve("ring-0.data")), "the rank reads it");
+          assertFalse(Files.exists(directory.resolve("aeron")), "left by SIGTERM");
+        } finally {
+          second.destroyForcibly();
+        }
+        try (Daemon third = Daemon.launch(context());
+            rank) {
+          for (long step = 20; step < 30; step++) {
+            read(stream, rank, step);
           }
-          try (Daemon third = Daemon.launch(context())) {
-            for (long step = 20; step < 30; step++) {
-              read(stream, rank, step);
-            }
-            assertEquals(1, metric(third, "batchweave_attaches_total"));
-          }
+          assertEquals(1, metric(third, "batchweave_attaches_total"));
           assertEquals(3, rank.attachments());
         }
       } finally {

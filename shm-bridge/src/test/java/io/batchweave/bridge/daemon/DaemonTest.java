@@ -19,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -149,8 +150,9 @@ class DaemonTest extends DaemonFixture {
       first.get();
       second.get();
       try (RankClient back = client(of(0, 2, 2), 4)) {
-        StepLease lease = back.next(SOON_NS);
-        assertEquals(4, lease == null ? -1 : lease.step());
+        StepLease lease = Objects.requireNonNull(back.next(SOON_NS));
+        assertEquals(4, lease.step());
+        lease.release();
       }
       assertEquals(2, metric(daemon, "batchweave_generations_total"));
     }
@@ -302,16 +304,16 @@ class DaemonTest extends DaemonFixture {
     try (TestStream stream = new TestStream(url(), new Grid(1, 1), SLICE_BYTES)) {
       stream.add(3);
       Daemon daemon = Daemon.launch(context());
-      try (TestRank rank = rank(alone(), 0).attach(SOON_NS)) {
-        TestRank.Take.Ready held = rank.step(SOON_NS);
-        daemon.close();
-        assertArrayEquals(stream.slice(0, 0, 0), rank.slice(held, 0, 0));
-        assertEquals(new TestRank.Take.Closed(CloseReason.SHUTDOWN), closedAfterReading(rank));
-        try (Daemon next = Daemon.launch(context())) {
-          rank.attachAgain(SOON_NS);
-          assertEquals(rank.nextStep(), rank.welcome().start().step());
-          assertEquals(1, metric(next, "batchweave_attaches_total"));
-        }
+      TestRank rank = rank(alone(), 0).attach(SOON_NS);
+      TestRank.Take.Ready held = rank.step(SOON_NS);
+      daemon.close();
+      assertArrayEquals(stream.slice(0, 0, 0), rank.slice(held, 0, 0));
+      assertEquals(new TestRank.Take.Closed(CloseReason.SHUTDOWN), closedAfterReading(rank));
+      try (Daemon next = Daemon.launch(context());
+          rank) {
+        rank.attachAgain(SOON_NS);
+        assertEquals(rank.nextStep(), rank.welcome().start().step());
+        assertEquals(1, metric(next, "batchweave_attaches_total"));
       }
     }
   }

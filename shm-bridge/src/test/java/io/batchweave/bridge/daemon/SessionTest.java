@@ -278,36 +278,32 @@ class SessionTest extends DaemonFixture {
   @Test
   void shouldGoOnInItsSessionWhenTheDaemonIsReplaced() {
     Daemon first = Daemon.launch(context());
-    try (RankClient rank = open(directory, "run-0")) {
-      long view = viewOf(rank);
-      read(rank, 4);
-      skip(6, 9);
-      first.close();
-      try (Daemon second = Daemon.launch(context())) {
-        assertEquals(List.of(4L, 5L, 6L, 7L), read(rank, 8));
-        assertEquals(view, viewOf(rank));
-        assertEquals(2, rank.attachments());
-        assertNotNull(second);
-      }
-    } finally {
-      first.close();
+    RankClient rank = open(directory, "run-0");
+    long view = viewOf(rank);
+    read(rank, 4);
+    skip(6, 9);
+    first.close();
+    try (Daemon second = Daemon.launch(context());
+        rank) {
+      assertEquals(List.of(4L, 5L, 6L, 7L), read(rank, 8));
+      assertEquals(view, viewOf(rank));
+      assertEquals(2, rank.attachments());
+      assertNotNull(second);
     }
   }
 
   @Test
   void shouldNotRegisterAgainALaunchThatIsOver() {
     Daemon first = Daemon.launch(context());
-    try (RankClient rank = open(directory, "run-0")) {
-      read(rank, 4);
-      first.close();
-      operator.openSession("train", "run-1", 4, Takeover.SUPERSEDE);
-      try (Daemon second = Daemon.launch(context())) {
-        assertEquals(Kind.FENCED, kindOf(() -> read(rank, 5)));
-        assertEquals("run-1", live().sessionId());
-        assertNotNull(second);
-      }
-    } finally {
-      first.close();
+    RankClient rank = open(directory, "run-0");
+    read(rank, 4);
+    first.close();
+    operator.openSession("train", "run-1", 4, Takeover.SUPERSEDE);
+    try (Daemon second = Daemon.launch(context());
+        rank) {
+      assertEquals(Kind.FENCED, kindOf(() -> read(rank, 5)));
+      assertEquals("run-1", live().sessionId());
+      assertNotNull(second);
     }
   }
 }

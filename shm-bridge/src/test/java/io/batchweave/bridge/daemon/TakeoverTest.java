@@ -47,7 +47,8 @@ class TakeoverTest extends DaemonFixture {
     try (TestStream stream = new TestStream(url(), new Grid(1, 1), SLICE_BYTES)) {
       stream.add(40);
       ServedDaemon first = ServedDaemon.serving(directory, url(), 4 << 20);
-      try (RankClient rank = client(alone(), 0)) {
+      try {
+        RankClient rank = client(alone(), 0);
         Object inode = inode(directory);
         for (long step = 0; step < 10; step++) {
           take(stream, rank, 0, step).release();
@@ -55,7 +56,8 @@ class TakeoverTest extends DaemonFixture {
         StepLease held = take(stream, rank, 0, 10);
         await("prefetched", () -> first.metric("batchweave_steps_published_total") == 40);
         first.kill();
-        try (ServedDaemon second = ServedDaemon.serving(directory, url(), 4 << 20)) {
+        try (ServedDaemon second = ServedDaemon.serving(directory, url(), 4 << 20);
+            rank) {
           check(stream, held, 0);
           for (long step = 11; step < 40; step++) {
             StepLease lease = take(stream, rank, 0, step);
