@@ -116,7 +116,11 @@ abstract class DaemonFixture {
   }
 
   static void await(String what, BooleanSupplier condition) {
-    long deadlineNs = CLOCK.nanoTime() + SOON_NS;
+    await(what, condition, SOON_NS);
+  }
+
+  static void await(String what, BooleanSupplier condition, long timeoutNs) {
+    long deadlineNs = CLOCK.nanoTime() + timeoutNs;
     while (!condition.getAsBoolean()) {
       assertTrue(CLOCK.nanoTime() - deadlineNs < 0, "never happened: " + what);
       LockSupport.parkNanos(1_000_000);

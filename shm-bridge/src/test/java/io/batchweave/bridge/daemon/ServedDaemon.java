@@ -83,6 +83,10 @@ final class ServedDaemon implements AutoCloseable {
     return List.copyOf(lines);
   }
 
+  long pid() {
+    return process.pid();
+  }
+
   boolean isAlive() {
     return process.isAlive();
   }
