@@ -515,19 +515,42 @@ static inline void bw_trouble_read(const bw_control *control, bw_trouble *troubl
     memset(trouble, 0, sizeof *trouble);
 }
 
-/** Whether the next step does not fit because of what this very rank has not released. */
+/** The steps from the lowest one that this attachment has not released up to the one it asks for. */
+static inline uint64_t bw_unreleased(const bw_attachment *attachment) {
+    const bw_reader *reader = attachment->reader;
+    const uint64_t count = attachment->descriptor_count;
+    uint64_t lowest = attachment->n > reader->first_n + count ? attachment->n - count : reader->first_n;
+    while (lowest < attachment->n && bw_load_acquire_u64(&reader->ack[lowest & (count - 1u)]) >= BW_ACK_RELEASED(lowest)) {
+        ++lowest;
+    }
+    return attachment->n - lowest;
+}
+
+/**
+ * Whether the next step does not fit because this very rank keeps more than it may. The status is what the
+ * daemon last saw: it counts only if that is what this rank has not released now.
+ */
 static inline bool bw_ring_is_held(const bw_client *client, const bw_attachment *attachment, const bw_trouble *trouble) {
-    return trouble->blocked_bytes != 0 && trouble->blocked_step <= (uint64_t)client->next_step &&
-            memcmp(trouble->blocked_reader, attachment->reader_id, sizeof trouble->blocked_reader) == 0 &&
-            __atomic_load_n(&client->leases, __ATOMIC_ACQUIRE) > 0;
+    if (trouble->blocked_bytes == 0 || trouble->blocked_step != (uint64_t)client->next_step ||
+            memcmp(trouble->blocked_reader, attachment->reader_id, sizeof trouble->blocked_reader) != 0) {
+        return false;
+    }
+    const uint64_t unreleased = bw_unreleased(attachment);
+    return unreleased > attachment->hold && unreleased == trouble->blocked_reader_steps;
 }
 
 /** The deadline of a wait has passed: says what the daemon's last trouble was. */
 static inline bw_status bw_take_late(bw_client *client, const bw_attachment *attachment, bw_error *error) {
     bw_trouble trouble;
     bw_trouble_read(attachment->control, &trouble);
-    (void)bw_fail(error, BW_ERROR_DEADLINE, "the step did not come in time: ring=%u n=%llu status=%.400s",
-            attachment->ring_number, (unsigned long long)attachment->n,
+    char blocked[128] = "";
+    if (trouble.blocked_bytes != 0) {
+        (void)snprintf(blocked, sizeof blocked, " blockedStep=%llu blockedBytes=%llu blockedBy=%016llx%016llx",
+                (unsigned long long)trouble.blocked_step, (unsigned long long)trouble.blocked_bytes,
+                (unsigned long long)trouble.blocked_reader[0], (unsigned long long)trouble.blocked_reader[1]);
+    }
+    (void)bw_fail(error, BW_ERROR_DEADLINE, "the step did not come in time: ring=%u n=%llu%s status=%.400s",
+            attachment->ring_number, (unsigned long long)attachment->n, blocked,
             trouble.text[0] != '\0' ? trouble.text : "no trouble reported");
     bw_error_told(error, trouble.text);
     return bw_fail_where(client, error, BW_ERROR_DEADLINE);

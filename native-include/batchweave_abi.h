@@ -133,7 +133,7 @@ typedef struct bw_control {
   uint64_t blocked_bytes;      /* of the next step, when it does not fit; 0 = not blocked */
   uint64_t blocked_step;
   uint64_t blocked_reader[2];  /* reader_id of the slowest reader, whose leases are in the way */
-  uint64_t blocked_reader_steps; /* leases it holds */
+  uint64_t blocked_reader_steps; /* from its lowest unreleased one up to blocked_step */
   uint64_t published_count;    /* n of the next descriptor to be published in order */
   uint64_t allocated_count;    /* n of the next descriptor to be allocated */
   uint64_t used_bytes;         /* of the ring: allocated, kept or leased */

@@ -161,32 +161,48 @@ static void should_end_or_fail_as_the_last_descriptor_says(void) {
     fake_stop();
 }
 
+/** The daemon says that `step` does not fit because of this rank, which has not released so many. */
+static void fake_blocked(bw_client *client, uint64_t step, uint64_t steps) {
+    bw_control *control = fake.control;
+    const uint32_t seq = control->status_seq;
+    bw_store_release_u32(&control->status_seq, seq + 1u);
+    control->blocked_bytes = 123456;
+    control->blocked_step = step;
+    control->blocked_reader_steps = steps;
+    memcpy(control->blocked_reader, client->current->reader_id, sizeof control->blocked_reader);
+    memcpy(control->trouble_text, "503 of GET data/x", 17);
+    control->trouble_length = 17;
+    bw_store_release_u32(&control->status_seq, seq + 2u);
+}
+
 static void should_raise_ring_held_when_its_own_leases_are_in_the_way(void) {
     fake_start(directory, 1, 1);
     bw_options options = fake_options();
     bw_client *client = attach(&options);
-    bw_lease lease;
+    bw_lease first;
+    bw_lease second;
     bw_lease next;
     fake_publish(0, 0);
-    CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &lease, &error));
-    bw_control *control = fake.control;
-    control->status_seq = 1;
-    control->blocked_bytes = 123456;
-    control->blocked_step = 1;
-    control->blocked_reader[0] = 99; /* somebody else */
-    bw_store_release_u32(&control->status_seq, 2);
+    fake_publish(1, 1);
+    CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &first, &error));
+    CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &second, &error));
+    fake_blocked(client, 2, 2);
+    fake.control->blocked_reader[0] ^= 1u; /* somebody else */
     CHECK_EQUAL(BW_ERROR_DEADLINE, bw_next(client, MILLIS(500), &next, &error));
-    control->status_seq = 3;
-    memcpy(control->blocked_reader, client->current->reader_id, sizeof control->blocked_reader);
-    memcpy(control->trouble_text, "503 of GET data/x", 17);
-    control->trouble_length = 17;
-    bw_store_release_u32(&control->status_seq, 4);
+    fake_blocked(client, 2, 3); /* of before a release */
+    CHECK_EQUAL(BW_ERROR_DEADLINE, bw_next(client, MILLIS(500), &next, &error));
+    fake_blocked(client, 2, 2);
     CHECK_EQUAL(BW_ERROR_RING_HELD, bw_next(client, SECONDS(20), &next, &error));
     CHECK_EQUAL(123456, error.bytes);
     CHECK_EQUAL(BW_ERROR_DEADLINE, bw_next(client, MILLIS(1), &next, &error));
     CHECK(strstr(error.text, "503 of GET data/x") != NULL);
-    CHECK_EQUAL(BW_OK, bw_release(&lease, &error));
-    fake_publish(1, 1);
+    CHECK(strstr(error.text, "blockedStep=2 blockedBytes=123456 blockedBy=") != NULL);
+    CHECK_EQUAL(BW_OK, bw_release(&first, &error));
+    CHECK_EQUAL(BW_ERROR_DEADLINE, bw_next(client, MILLIS(500), &next, &error)); /* the daemon looks the other way */
+    fake_blocked(client, 2, 1);
+    CHECK_EQUAL(BW_ERROR_DEADLINE, bw_next(client, MILLIS(500), &next, &error)); /* one of them it may keep */
+    CHECK_EQUAL(BW_OK, bw_release(&second, &error));
+    fake_publish(2, 2);
     CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &next, &error));
     CHECK_EQUAL(BW_OK, bw_release(&next, &error));
     bw_close(client);

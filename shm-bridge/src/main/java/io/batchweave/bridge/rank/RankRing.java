@@ -349,13 +349,10 @@ public final class RankRing implements AutoCloseable {
   }
 
   private boolean isHeldByMe() {
-    if (nextN - lowestHeldN <= hold || ControlDescriptor.blockedBytesLoadAcquire(control) == 0) {
-      return false;
-    }
-    RingStatus status = status();
-    return status.blockedBytes() > 0
-        && status.blockedStep() == nextStep
-        && status.blockedReader().equals(self.id());
+    long unreleased = nextN - lowestHeldN;
+    return unreleased > hold
+        && ControlDescriptor.blockedBytesLoadAcquire(control) > 0
+        && status().isHeldBy(self.id(), nextStep, unreleased, hold);
   }
 
   private TakeOutcome takeReady(long descriptor) {

@@ -237,16 +237,14 @@ final class RegionRing {
 
   void hash(StateHash hash) {
     hash.add(windowStart).add(windowEnd).add(cursor).add(wrapped ? 1 : 0);
+    hash.add(items.size());
     for (Item item : items) {
       hash.add(item.region.step()).add(item.region.offset()).add(item.region.lengthBytes());
-      hash.add(item.n).add(item.fetchId).add(item.published ? 1 : 0);
-      for (Lease lease : item.leases) {
-        hash.add(lease.reader().high()).add(lease.reader().low()).add(lease.n());
-      }
+      hash.add(item.n).fetch(item.fetchId).add(item.published ? 1 : 0);
+      hash.readers(item.leases.stream().map(Lease::reader).toList()); // which says its n as well
     }
     for (Lease lease : outside) {
-      hash.add(lease.reader().high()).add(lease.reader().low()).add(lease.n());
-      hash.add(lease.offset());
+      hash.reader(lease.reader()).add(lease.n()).add(lease.offset());
     }
   }
 }

@@ -64,7 +64,7 @@ final class RingGeneration {
   void hash(StateHash hash) {
     hash.add(Objects.hashCode(served));
     ring.hash(hash);
-    hash.add(number).add(Objects.hashCode(session)).add(coordinates.hashCode());
+    hash.generation(number).add(Objects.hashCode(session)).coordinates(coordinates);
     hash.add(firstStep)
         .add(nextN)
         .add(nextStep)

@@ -159,15 +159,25 @@ public final class RingMachine {
   /** A hash of the whole state. */
   public long fingerprint() {
     StateHash hash = new StateHash();
+    hash(hash);
+    return hash.value();
+  }
+
+  void hash(StateHash hash) {
     newest.hash(hash);
     members.hash(hash);
     steps.hash(hash);
-    olderControls.forEach(hash::add);
+    olderControls.forEach(hash::generation);
     hash.add(phase.name().hashCode()).add(Objects.hashCode(session)).add(startAtNs);
     hash.add(startDue ? 1 : 0).add(endAfterClose ? 1 : 0).add(awaitsHello ? 1 : 0);
     hash.add(deferredHellos.hashCode()).add(deferredGone.hashCode());
-    hash.add(unsettled.hashCode());
-    return hash.add(commands.hashCode()).value();
+    hash.readers(unsettled.keySet()).readers(unsettled.values());
+    hash.add(commands.hashCode());
+  }
+
+  /** Reader files that are still to say Hello after a restart, and those that they replace. */
+  Map<Id128, Id128> unsettled() {
+    return unsettled;
   }
 
   /**
@@ -246,7 +256,7 @@ public final class RingMachine {
     long blockedBytes = steps.blockedBytes();
     long needed = settings.neededBytes(blockedBytes);
     Id128 blocker = blockedBytes > 0 ? members.blocker(newest.ring, needed) : Id128.NONE;
-    return newest.status(blockedBytes, blocker, members.leaseCount(blocker), trouble);
+    return newest.status(blockedBytes, blocker, members.unreleased(blocker, newest.nextN), trouble);
   }
 
   // ---- ranks come and go

@@ -86,7 +86,7 @@ final class RingMember {
   }
 
   void hash(StateHash hash) {
-    hash.add(reader.high()).add(reader.low()).add(stage.name().hashCode()).add(nextStep);
-    hash.add(firstN).add(lowest).add(taken).add(coordinates.hashCode()).add(generation);
+    hash.reader(reader).add(stage.name().hashCode()).add(nextStep);
+    hash.add(firstN).add(lowest).add(taken).coordinates(coordinates).generation(generation);
   }
 }

@@ -30,8 +30,9 @@ final class RingMembers implements Iterable<RingMember> {
   }
 
   void hash(StateHash hash) {
+    hash.add(members.size());
     members.forEach(member -> member.hash(hash));
-    holders.keySet().forEach(reader -> hash.add(reader.high()).add(reader.low()));
+    hash.readers(holders.keySet());
   }
 
   /** In the order in which they came; removing while iterating is not allowed. */
@@ -154,14 +155,14 @@ final class RingMembers implements Iterable<RingMember> {
     return leases;
   }
 
-  /** How many steps a reader holds. */
-  long leaseCount(Id128 reader) {
-    List<Lease> leases = holders.get(reader);
-    long held = leases == null ? 0 : leases.size();
+  /** Steps below nextN that a member has not released; the leases of a mere holder. */
+  long unreleased(Id128 reader, long nextN) {
     RingMember member = find(reader);
-    return member == null || member.lowest == RingMember.NO_N
-        ? held
-        : held + member.taken - member.lowest;
+    if (member != null && member.lowest != RingMember.NO_N) {
+      return nextN - member.lowest;
+    }
+    List<Lease> leases = holders.get(reader);
+    return leases == null ? 0 : leases.size();
   }
 
   /** Whose leases are in the way when so many bytes do not fit. */

@@ -43,8 +43,8 @@ final class RingSteps {
   }
 
   void hash(StateHash hash) {
-    fetches.keySet().forEach(hash::add);
-    hash.add(nextFetchId).add(blockedBytes);
+    fetches.keySet().forEach(hash::fetch);
+    hash.fetch(nextFetchId).add(blockedBytes);
   }
 
   /** Whether no fetch is unfinished. */
@@ -52,9 +52,11 @@ final class RingSteps {
     return fetches.isEmpty();
   }
 
-  /** Bytes of the wanted step while it does not fit, else 0. */
+  /**
+   * Bytes of the wanted step while it does not fit, else 0: room may have come since it was tried.
+   */
   long blockedBytes() {
-    return blockedBytes;
+    return blockedBytes > 0 && newest.ring.place(blockedBytes) < 0 ? blockedBytes : 0;
   }
 
   /** No step waits for room any more. */
@@ -81,10 +83,7 @@ final class RingSteps {
               + "; serve with --memory of at least what is needed");
       return true;
     }
-    long offset =
-        settings.neededBytes(regionBytes) <= newest.ring.windowBytes()
-            ? newest.ring.place(regionBytes)
-            : -1;
+    long offset = newest.ring.place(regionBytes);
     if (offset < 0) {
       blockedBytes = regionBytes;
       return false;

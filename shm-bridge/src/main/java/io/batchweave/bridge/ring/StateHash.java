@@ -1,7 +1,14 @@
 package io.batchweave.bridge.ring;
 
-/** Accumulates a 64-bit hash of a state, field by field. */
-final class StateHash {
+import java.util.Collection;
+import java.util.List;
+
+/**
+ * Accumulates a 64-bit hash of a state, field by field. Names that only have to differ are added by
+ * methods of their own: an exploration puts others in their place, so that states which differ by
+ * nothing else are one.
+ */
+class StateHash {
   private long value = 0x9e3779b97f4a7c15L;
 
   StateHash add(long field) {
@@ -9,6 +16,33 @@ final class StateHash {
     mixed ^= mixed >>> 32;
     value = mixed * 0xc4ceb9fe1a85ec53L + 0x9e3779b97f4a7c15L;
     return this;
+  }
+
+  /** The name of a reader file. */
+  StateHash reader(Id128 reader) {
+    return add(reader.high()).add(reader.low());
+  }
+
+  /** Names whose order means nothing. */
+  StateHash readers(Collection<Id128> readers) {
+    add(readers.size());
+    readers.forEach(this::reader);
+    return this;
+  }
+
+  /** The number of a generation. */
+  StateHash generation(long number) {
+    return add(number);
+  }
+
+  /** Slices. */
+  StateHash coordinates(List<Coordinate> coordinates) {
+    return add(coordinates.hashCode());
+  }
+
+  /** A fetch, -1 when there is none. */
+  StateHash fetch(long fetchId) {
+    return add(fetchId);
   }
 
   long value() {

@@ -41,7 +41,14 @@
  *
  * <p>A lease of a step that is still to come for the slowest rank lies outside of the ring's
  * window, after a restart of the daemon too: its holder lets go of it when it gets the step after
- * it, so a ring that waited for its place would wait for ever.
+ * it, so a ring that waited for its place would wait for ever. A step is given any place that is
+ * free, also while such leases leave less than (hold + 2) regions.
+ *
+ * <p>A rank is told RING_HELD by {@link io.batchweave.bridge.ring.RingStatus#isHeldBy}: it keeps
+ * more than it may, and the daemon that says so has seen all that it released. The status may be as
+ * old as the last time the daemon ran. Who keeps no more than {@code hold} is in nobody's way for
+ * ever where a gap of (hold + 2) regions is left between what all ranks keep; in a ring smaller
+ * than that a rank far behind may have to wait until one ahead releases, and its deadline says so.
  *
  * <p>Who writes what: the daemon a control file and the data file, a rank its reader file, all
  * ranks the word of the doorbell. The rank's side of the same bytes is {@code bridge.rank}, its

@@ -1,6 +1,8 @@
 package io.batchweave.bridge.ring;
 
 import io.batchweave.log.Bits;
+import java.util.EnumSet;
+import java.util.Set;
 
 /** What a {@link RingWorld} does not decide itself: by chance, or one way after the other. */
 interface Choices {
@@ -19,7 +21,11 @@ interface Choices {
     /** A rank releases another step than its oldest. */
     OUT_OF_ORDER(3),
     /** A rank releases a lease of a former attachment. */
-    RELEASE_OLD(16);
+    RELEASE_OLD(16),
+    /** A rank asks for the next step although it keeps more than it may. */
+    KEEP(2),
+    /** The daemon publishes how the ring stands. */
+    STATUS(2);
 
     final int oneIn;
 
@@ -28,11 +34,30 @@ interface Choices {
     }
   }
 
+  /** What does not happen where everybody keeps as much as is allowed. */
+  Set<Whim> KEPT = EnumSet.of(Whim.RELEASE, Whim.RELEASE_OLD, Whim.OUT_OF_ORDER, Whim.KEEP);
+
   /** One of so many. */
   long below(long bound);
 
   /** Whether it happens. */
   boolean happens(Whim whim);
+
+  /** At random, but who may keep a step keeps it, and nobody keeps more. */
+  static Choices stubborn(long seed) {
+    Choices random = random(seed);
+    return new Choices() {
+      @Override
+      public long below(long bound) {
+        return random.below(bound);
+      }
+
+      @Override
+      public boolean happens(Whim whim) {
+        return !KEPT.contains(whim) && random.happens(whim);
+      }
+    };
+  }
 
   /** At random. */
   static Choices random(long seed) {

@@ -92,7 +92,7 @@ final class Exploration {
 
   private static final int SAMPLE = 64;
 
-  /** Everybody is patient and keeps nothing. */
+  /** Everybody is patient and keeps as much as it may for as long as it may. */
   private static final Choices TO_THE_END =
       new Choices() {
         @Override
@@ -102,7 +102,7 @@ final class Exploration {
 
         @Override
         public boolean happens(Whim whim) {
-          return whim == Whim.REPEAT || whim == Whim.RELEASE_OLD;
+          return whim == Whim.REPEAT;
         }
       };
 

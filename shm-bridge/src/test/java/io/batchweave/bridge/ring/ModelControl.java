@@ -18,6 +18,9 @@ final class ModelControl {
   final Map<Long, Integer> kinds = new TreeMap<>();
   final Map<Integer, Long> slots = new TreeMap<>();
 
+  /** How the ring stood when its daemon last said so; decides something only with {@code KEEP}. */
+  RingStatus status = RingStatus.IDLE;
+
   ModelControl(RingCommand.Create create) {
     this.create = create;
   }
@@ -27,23 +30,11 @@ final class ModelControl {
     copy.state = state;
     copy.reason = reason;
     copy.dropped = dropped;
+    copy.status = status;
     copy.regions.putAll(regions);
     copy.kinds.putAll(kinds);
     copy.slots.putAll(slots);
     return copy;
-  }
-
-  void hash(StateHash hash) {
-    hash.add(create.generation()).add(state).add(reason.code()).add(dropped ? 1 : 0);
-    if (dropped && state == ControlDescriptor.STATE_CLOSED) {
-      return;
-    }
-    hash.add(create.firstStep()).add(create.coordinates().hashCode());
-    kinds.forEach((n, kind) -> hash.add(n).add(kind));
-    slots.forEach((slot, n) -> {
-      StepRegion region = region(n);
-      hash.add(slot).add(n).add(region.step()).add(region.offset()).add(region.lengthBytes());
-    });
   }
 
   StepRegion region(long n) {

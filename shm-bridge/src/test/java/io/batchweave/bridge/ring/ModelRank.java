@@ -2,7 +2,6 @@ package io.batchweave.bridge.ring;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** A rank of a {@link RingWorld}: one process after another at one coordinate. */
@@ -45,13 +44,5 @@ final class ModelRank {
     copy.previous = previous;
     copy.refusals = refusals;
     return copy;
-  }
-
-  void hash(StateHash hash) {
-    hash.add(alive ? 1 : 0).add(finished ? 1 : 0).add(nextStep).add(said ? 1 : 0);
-    hash.add(attached ? 1 : 0).add(taking ? 1 : 0).add(previous.low());
-    hash.add(Objects.hashCode(welcome));
-    hash.add(file == null ? 0 : file.id.low());
-    former.forEach(old -> hash.add(old.id.low()));
   }
 }

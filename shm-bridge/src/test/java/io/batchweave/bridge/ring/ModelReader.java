@@ -36,13 +36,6 @@ final class ModelReader implements ReaderView {
     return copy;
   }
 
-  void hash(StateHash hash) {
-    hash.add(id.low()).add(locked ? 1 : 0).add(rank.number).add(previous.low());
-    hash.add(expected).add(attachedTo).add(firstN).add(taken);
-    acked.forEach(hash::add);
-    held.keySet().forEach(n -> hash.add(-n));
-  }
-
   @Override
   public boolean isAttached() {
     return attachedTo != 0 && attachedTo == expected;

@@ -22,12 +22,14 @@ class RingMachineRandomTest {
     long takes = 0;
     long closes = 0;
     long takeovers = 0;
+    long helds = 0;
     for (int seed = 1; seed <= RUNS; seed++) {
       try {
         RingWorld world = run(seed);
         takes += world.takes;
         closes += world.closes;
         takeovers += world.takeovers;
+        helds += world.helds;
       } catch (AssertionError | RuntimeException e) {
         throw new AssertionError("seed=" + seed + ": " + e.getMessage(), e);
       }
@@ -35,6 +37,7 @@ class RingMachineRandomTest {
     assertTrue(takes > RUNS * 10L, "too few steps were taken to mean anything: " + takes);
     assertTrue(takeovers > RUNS, "too few daemons died: " + takeovers);
     assertTrue(closes > RUNS, "too few generations were closed: " + closes);
+    assertTrue(helds > RUNS / 20, "too few ranks were told that they keep too much: " + helds);
   }
 
   static RingWorld run(long seed) {
@@ -49,6 +52,10 @@ class RingMachineRandomTest {
     }
     world.dieAfter(Long.MAX_VALUE);
     // From here on nobody dies any more, and everybody gets to the end.
+    if (isRoomy(seed)) { // whatever they keep
+      world.ranks.forEach(world::keepNoMoreThanAllowed);
+      world.choices = Choices.stubborn(seed);
+    }
     for (ModelRank rank : world.ranks) {
       if (!rank.alive && !rank.finished) {
         world.restart(rank, rank.nextStep);
@@ -75,12 +82,21 @@ class RingMachineRandomTest {
     return world;
   }
 
+  /** Whether the ring is so large that what a rank may keep is never in the way of another. */
+  private static boolean isRoomy(long seed) {
+    return seed / 24 % 2 == 0;
+  }
+
   private static RingWorld.Shape shape(long seed) {
     int ranks = 1 + (int) (seed % 3);
     int hold = 1 + (int) (seed / 3 % 2);
     int maxRegion = 3 * ranks;
     int slack = (int) (seed / 6 % 4) * ranks;
     int pages = (hold + 2) * maxRegion + slack;
+    if (isRoomy(seed)) {
+      int kept = ranks * hold; // wherever they lie, a gap of (hold + 2) regions is left
+      pages = ((kept + 1) * (hold + 2) + kept) * maxRegion;
+    }
     return new RingWorld.Shape(ranks, hold, pages, maxRegion, 12 + seed % 9, 4 << seed % 2);
   }
 

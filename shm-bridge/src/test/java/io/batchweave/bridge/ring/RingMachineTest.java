@@ -178,7 +178,7 @@ class RingMachineTest {
     assertEquals(2 * PAGE, status.blockedBytes());
     assertEquals(5, status.blockedStep());
     assertEquals(A, status.blockedReader());
-    assertEquals(2, status.blockedReaderSteps());
+    assertEquals(4, status.blockedReaderSteps());
     took(A, 3, 1);
     step(2);
     assertEquals(0, machine.status("").blockedBytes());

@@ -53,6 +53,9 @@ final class RingWorld {
 
   int takeovers;
 
+  /** Times a rank was told that it keeps too much. */
+  int helds;
+
   /** Whether no daemon runs. */
   boolean down;
 
@@ -97,6 +100,7 @@ final class RingWorld {
     closes = other.closes;
     olderSteps = other.olderSteps;
     takeovers = other.takeovers;
+    helds = other.helds;
     down = other.down;
     commandsLeft = other.commandsLeft;
   }
@@ -108,20 +112,7 @@ final class RingWorld {
 
   /** A hash of all that decides what can happen from here on. */
   long fingerprint() {
-    StateHash hash = new StateHash().add(down ? 1 : machine.fingerprint());
-    controls.values().forEach(control -> control.hash(hash));
-    List<Id128> looked = down ? List.of() : machine.readers();
-    for (ModelReader file : files.values()) {
-      if (file.locked || looked.contains(file.id)) {
-        file.hash(hash);
-      }
-    }
-    ranks.forEach(rank -> rank.hash(hash));
-    fetches.forEach((id, fetching) -> hash.add(id).add(fetching.cancelled().get() ? 1 : 0));
-    for (int tag : memory) {
-      hash.add(tag);
-    }
-    return hash.value();
+    return WorldHash.of(this);
   }
 
   static SessionKey session(int number) {
@@ -300,6 +291,10 @@ final class RingWorld {
           "slot rewritten before every reader released it");
     }
     control.allocate(n, allocate.region(), settings.descriptorCount());
+    if (control.state == ControlDescriptor.STATE_OPEN) { // else it keeps its place and its bytes
+      int from = (int) (allocate.region().offset() / PAGE);
+      Arrays.fill(memory, from, from + (int) (allocate.region().lengthBytes() / PAGE), NO_TAG);
+    }
   }
 
   private void startFetch(RingCommand.Fetch fetch) {
@@ -427,6 +422,17 @@ final class RingWorld {
     }
     machine.onTime(nowNs);
     drain();
+    if (!down && choices.happens(Whim.STATUS)) {
+      publishStatus();
+    }
+  }
+
+  /** Says how the ring stands, in the newest control file. */
+  private void publishStatus() {
+    ModelControl control = controls.get(machine.generation());
+    if (control != null) {
+      control.status = machine.status("");
+    }
   }
 
   // ---- the ranks
@@ -478,7 +484,7 @@ final class RingWorld {
       assertEquals(rank.nextStep, welcome.firstStep(), "served from another step");
     } else if (rank.taking) {
       finishTake(rank, file);
-    } else if (file.taken - lowestHeld(file) >= shape.hold() + 1
+    } else if ((file.taken - lowestHeld(file) >= shape.hold() + 1 && !choices.happens(Whim.KEEP))
         || (!file.held.isEmpty() && choices.happens(Whim.RELEASE))) {
       releaseOne(file);
     } else {
@@ -500,6 +506,23 @@ final class RingWorld {
       rank.taking = true;
     } else if (control.state == ControlDescriptor.STATE_CLOSED) {
       reattach(rank, file, control);
+    } else if (control.status.isHeldBy(
+        file.id, rank.nextStep, n - lowestHeld(file), shape.hold())) {
+      checkHeld(file);
+      helds++;
+      releaseOne(file); // as its caller was told to
+    }
+  }
+
+  /** What a rank is told is so once the daemon has seen all that the rank did. */
+  private void checkHeld(ModelReader file) {
+    if (!down) {
+      RingWorld seen = copy();
+      seen.limit(Long.MAX_VALUE);
+      seen.machine.onReader(file.id, file);
+      seen.drain();
+      seen.offer();
+      assertTrue(seen.machine.status("").blockedBytes() > 0, "told of what is not in the way");
     }
   }
 
@@ -577,6 +600,21 @@ final class RingWorld {
     checkBytes(region, tag(region.step(), control.create.coordinates().size()));
     file.held.remove(n);
     file.acked.add(n);
+  }
+
+  /** Releases the oldest steps until it may ask for the next one. */
+  void keepNoMoreThanAllowed(ModelRank rank) {
+    List<ModelReader> all = new ArrayList<>(rank.former);
+    if (rank.file != null) {
+      all.add(rank.file);
+    }
+    int kept = all.stream().mapToInt(file -> file.held.size()).sum();
+    for (ModelReader file : all) {
+      while (kept > shape.hold() && !file.held.isEmpty()) {
+        releaseOne(file);
+        kept--;
+      }
+    }
   }
 
   /** Old leases are released at any time; an old file without one goes once attached anew. */
