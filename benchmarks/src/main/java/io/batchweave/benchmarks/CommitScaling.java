@@ -12,10 +12,10 @@ import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 
 /**
- * Do commits stay quick, few and fair from one producer to a thousand? The real machines in virtual
- * time, each producer a batch of 8 slices every 2 s from an empty log on, on the latencies of S3
- * Standard and on a store that answers in 10 ms; beside them the same load with {@link
- * OptimisticLoop}. The figures are the same on every machine.
+ * Do commits stay quick, few and fair from one producer to a thousand, and what becomes of four?
+ * The real machines in virtual time, each producer a batch of 8 slices every 2 s from an empty log
+ * on, on the latencies of S3 Standard and on a store that answers in 10 ms; beside them the same
+ * load with {@link OptimisticLoop}. The figures are the same on every machine.
  *
  * <p>Ceiling: the 99th percentile of a lone producer on the same store, who waits for nobody.
  */
@@ -34,15 +34,16 @@ final class CommitScaling implements Bar {
           new Load(16, 60, 8),
           new Load(64, 60, 4),
           new Load(256, 30, 2),
-          new Load(1_024, 20, 1));
+          new Load(1_024, 20, 1),
+          new Load(4_096, 12, 1));
 
   private static final Plot.Axis ACROSS =
       new Plot.Axis(
           "producers, a batch every 2 s each",
           Plot.Scale.LOGARITHMIC,
           1,
-          1_024,
-          Stream.of(1, 4, 16, 64, 256, 1_024)
+          4_096,
+          Stream.of(1, 4, 16, 64, 256, 1_024, 4_096)
               .map(producers -> new Plot.Tick(producers, String.format("%,d", producers)))
               .toList());
 
@@ -76,7 +77,7 @@ final class CommitScaling implements Bar {
 
   @Override
   public String question() {
-    return "visibility, requests and fairness of commits with 1 to 1,024 producers";
+    return "visibility, requests and fairness of commits with 1 to 1,024 producers, and 4,096";
   }
 
   @Override
@@ -91,19 +92,22 @@ final class CommitScaling implements Bar {
             ScalingRow.of(store, latencies, load.producers(), load.seconds(), load.seeds())
                 .beside(latencies, full ? 6 : 3);
         rows.add(row);
-        run.say(row.line() + (row.met() ? "" : "   NOT MET"));
+        run.say(row.line() + (!row.judged() ? "   reported" : row.met() ? "" : "   NOT MET"));
       }
     }
-    boolean met = rows.stream().allMatch(ScalingRow::met);
+    List<ScalingRow> judged = rows.stream().filter(ScalingRow::judged).toList();
+    boolean met = judged.stream().allMatch(ScalingRow::met);
     run.say("  commit requests per batch by kind:");
     rows.forEach(row -> run.say(row.kinds()));
+    run.say("  simulated on this machine:");
+    rows.forEach(row -> run.say(row.costs()));
     long adaptedNs = adaptation();
     run.say(
         String.format(
             "  62 of 64 producers die at once: from the third commit on at most %d ms",
             adaptedNs / 1_000_000));
     plot(run, rows, full);
-    double worst = rows.stream().mapToLong(ScalingRow::p99Ms).max().orElse(-1);
+    double worst = judged.stream().mapToLong(ScalingRow::p99Ms).max().orElse(-1);
     return new Verdict(
         name(),
         worst,

@@ -2,6 +2,7 @@ package io.batchweave.benchmarks;
 
 import io.batchweave.simulate.Fleet;
 import io.batchweave.simulate.Latencies;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -20,6 +21,7 @@ import java.util.Map;
  * @param readsPerSecond of versions, by all
  * @param jain fairness, the least of the seeds
  * @param loop the optimistic loop on the same load
+ * @param cost what it took to simulate
  */
 record ScalingRow(
     String store,
@@ -31,7 +33,8 @@ record ScalingRow(
     Map<String, Double> perBatch,
     double readsPerSecond,
     double jain,
-    LoopRow loop) {
+    LoopRow loop,
+    Cost cost) {
 
   /**
    * What the loop came to.
@@ -45,6 +48,14 @@ record ScalingRow(
     static final LoopRow NONE = new LoopRow(-1, -1, 0, 0);
   }
 
+  /**
+   * What simulating one seed took, on this machine.
+   *
+   * @param heapBytes alive at its end, machines and store
+   * @param seconds of wall time
+   */
+  record Cost(long heapBytes, double seconds) {}
+
   static final String HEAD =
       "  store  producers   p50 ms   p99 ms  PUTs/version  requests/batch  $/1,000 batches"
           + "  reads/s   Jain | loop: p50 ms   p99 ms  PUTs/version  requests/batch";
@@ -52,6 +63,7 @@ record ScalingRow(
   private static final long SECOND_NS = 1_000_000_000;
   private static final double PUT_DOLLARS = 0.005 / 1_000;
   private static final double GET_DOLLARS = 0.0004 / 1_000;
+  private static final int MOST_JUDGED = 1_024;
   private static final long MAX_P99_MS = 1_000;
   private static final double MAX_PUTS = 1.2;
   private static final double MAX_REQUESTS = 4;
@@ -66,6 +78,8 @@ record ScalingRow(
     long versions = 0;
     long reads = 0;
     double jain = 1;
+    long heapBytes = 0;
+    long startNs = System.nanoTime();
     for (int seed = 1; seed <= seeds; seed++) {
       Fleet fleet = new Fleet(seed, latencies);
       fleet.startAll(producers, 2 * SECOND_NS);
@@ -77,6 +91,7 @@ record ScalingRow(
       versions += fleet.versions();
       reads += fleet.count("Get manifest");
       jain = Math.min(jain, fleet.jain());
+      heapBytes = Math.max(heapBytes, liveHeap(fleet));
     }
     int batches = visibleNs.size();
     Map<String, Double> perBatch = new LinkedHashMap<>();
@@ -91,7 +106,18 @@ record ScalingRow(
         perBatch,
         reads / (double) (seconds * seeds),
         jain,
-        LoopRow.NONE);
+        LoopRow.NONE,
+        new Cost(heapBytes, (System.nanoTime() - startNs) / 1e9 / seeds));
+  }
+
+  /** What is alive on the heap, a fleet included. */
+  private static long liveHeap(Fleet fleet) {
+    try {
+      System.gc();
+      return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
+    } finally {
+      Reference.reachabilityFence(fleet);
+    }
   }
 
   /** The same with the loop beside it, for long enough that every producer has several turns. */
@@ -114,7 +140,8 @@ record ScalingRow(
         perBatch,
         readsPerSecond,
         jain,
-        row);
+        row,
+        cost);
   }
 
   double requestsPerBatch() {
@@ -132,6 +159,11 @@ record ScalingRow(
       dollars += 1_000 * kind.getValue() * price;
     }
     return dollars;
+  }
+
+  /** Whether the goals are for so many; more are only reported. */
+  boolean judged() {
+    return producers <= MOST_JUDGED;
   }
 
   /** Whether all that is aimed at holds. */
@@ -163,6 +195,13 @@ record ScalingRow(
             readsPerSecond,
             jain)
         + beside;
+  }
+
+  /** What it took to simulate. */
+  String costs() {
+    return String.format(
+        "  %-6s %9d %8d MiB alive, %.1f s per seed",
+        store, producers, cost.heapBytes() >> 20, cost.seconds());
   }
 
   /** The commit requests of a batch by kind. */

@@ -1,11 +1,11 @@
 package io.batchweave.commit;
 
+import io.batchweave.format.Block;
 import io.batchweave.log.BlockOutcome;
 import io.batchweave.log.Fingerprint;
 import io.batchweave.log.FoldOutcome;
 import io.batchweave.log.State;
-import java.util.HashMap;
-import java.util.Map;
+import org.agrona.collections.Object2LongHashMap;
 
 /**
  * Who else has a block in the newest {@link CommitPolicy#ACTIVE_VERSIONS} versions. Their number is
@@ -17,8 +17,19 @@ final class ActiveOwners {
   private static final int AUDIENCE_VERSIONS = 4;
   private static final long AUDIENCE_SCALE = 1_024;
 
+  private static final String PRODUCER = "p.";
+  private static final long NEVER = -1;
+
   private final String self;
-  private final Map<String, Long> lastVersions;
+
+  /** The producer who asks; empty if it is none. */
+  private final String selfProducer;
+
+  /** The last version of each producer, by its id. */
+  private final Object2LongHashMap<String> producers;
+
+  /** The last version of each other owner, by its name. */
+  private final Object2LongHashMap<String> groups;
 
   /** At version mod WINDOW: how many others have their last block in that version. */
   private final int[] lastHere;
@@ -35,13 +46,17 @@ final class ActiveOwners {
    */
   ActiveOwners(String self) {
     this.self = self;
-    this.lastVersions = new HashMap<>();
+    this.selfProducer = self.startsWith(PRODUCER) ? self.substring(PRODUCER.length()) : "";
+    this.producers = new Object2LongHashMap<>(NEVER);
+    this.groups = new Object2LongHashMap<>(NEVER);
     this.lastHere = new int[WINDOW];
   }
 
   ActiveOwners(ActiveOwners other) {
     this.self = other.self;
-    this.lastVersions = new HashMap<>(other.lastVersions);
+    this.selfProducer = other.selfProducer;
+    this.producers = new Object2LongHashMap<>(other.producers);
+    this.groups = new Object2LongHashMap<>(other.groups);
     this.lastHere = other.lastHere.clone();
     this.newestVersion = other.newestVersion;
     this.others = other.others;
@@ -75,7 +90,7 @@ final class ActiveOwners {
   /** The state was read from a snapshot. */
   void onJumped(State state) {
     moveTo(state.version());
-    state.forEachProducer((id, producer) -> sees("p." + id, producer.lastVersion()));
+    state.forEachProducer((id, producer) -> seesProducer(id, producer.lastVersion()));
     audience = AUDIENCE_SCALE * others;
   }
 
@@ -89,12 +104,13 @@ final class ActiveOwners {
     boolean foreign = false;
     for (BlockOutcome block : outcome.blocks()) {
       if (block.accepted()) {
-        foreign |= sees(Owners.of(block.block()), outcome.version());
+        foreign |= sees(block.block(), outcome.version());
       }
     }
     audience += (AUDIENCE_SCALE * others - audience) / AUDIENCE_VERSIONS;
-    if (lastVersions.size() > 4 * WINDOW + 2 * others) {
-      lastVersions.values().removeIf(version -> !active(version));
+    if (producers.size() + groups.size() > 4 * WINDOW + 2 * others) {
+      producers.values().removeIf(version -> !active(version));
+      groups.values().removeIf(version -> !active(version));
     }
     return foreign;
   }
@@ -119,16 +135,28 @@ final class ActiveOwners {
   }
 
   /** Notes a block; true if it is another's. */
-  private boolean sees(String owner, long version) {
-    if (owner.equals(self)) {
-      return false;
-    }
+  private boolean sees(Block block, long version) {
+    String producer = Owners.producer(block);
+    return producer != null
+        ? seesProducer(producer, version)
+        : seesGroup(Owners.of(block), version);
+  }
+
+  private boolean seesProducer(String producer, long version) {
+    return !producer.equals(selfProducer) && sees(producers, producer, version);
+  }
+
+  private boolean seesGroup(String owner, long version) {
+    return !owner.equals(self) && sees(groups, owner, version);
+  }
+
+  private boolean sees(Object2LongHashMap<String> owners, String name, long version) {
     if (active(version)) {
-      Long before = lastVersions.get(owner);
-      if (before == null || before < version) {
-        lastVersions.put(owner, version);
+      long before = owners.getValue(name);
+      if (before < version) {
+        owners.put(name, version);
         lastHere[(int) (version % WINDOW)]++;
-        if (before != null && active(before)) {
+        if (before != NEVER && active(before)) {
           lastHere[(int) (before % WINDOW)]--;
         } else {
           others++;
@@ -140,6 +168,6 @@ final class ActiveOwners {
 
   long fingerprint() {
     return Fingerprint.of(
-        lastVersions, newestVersion, audience, Math.min(ownVersions, NEWCOMER_VERSIONS));
+        producers, groups, newestVersion, audience, Math.min(ownVersions, NEWCOMER_VERSIONS));
   }
 }

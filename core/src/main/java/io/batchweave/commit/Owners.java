@@ -4,12 +4,23 @@ import io.batchweave.format.AnnouncementName;
 import io.batchweave.format.Block;
 import io.batchweave.log.ProducerState;
 import io.batchweave.log.State;
+import org.jspecify.annotations.Nullable;
 
 /** Whose a block is: what activity, order and fairness count by. */
 final class Owners {
   private static final String STREAM = "operator";
 
   private Owners() {}
+
+  /** The producer whose block it is; null if it is nobody's who produces. */
+  static @Nullable String producer(Block block) {
+    return switch (block) {
+      case Block.Fence fence -> fence.producer();
+      case Block.Produce produce -> produce.producer();
+      case Block.Retire retire -> retire.producer();
+      default -> null;
+    };
+  }
 
   /** The owner of a block: {@code p.<producer>}, {@code g.<group>} or {@code operator}. */
   static String of(Block block) {

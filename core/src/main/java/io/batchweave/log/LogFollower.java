@@ -45,6 +45,7 @@ public final class LogFollower implements Machine<LogFollower> {
   }
 
   private final FollowPolicy policy;
+  private final Folding folding;
   private final Flight flight;
   private final Pace pace;
   private final SegmentShelf shelf;
@@ -80,12 +81,28 @@ public final class LogFollower implements Machine<LogFollower> {
    * @param bits jitter
    */
   public LogFollower(FollowPolicy policy, Bits bits) {
-    this(policy, bits, NO_TARGET, null);
+    this(policy, Folding.OWN, bits);
+  }
+
+  /**
+   * A follower that may share with others what it reads.
+   *
+   * @param policy how eagerly it reads
+   * @param folding how it takes versions to states
+   * @param bits jitter
+   */
+  public LogFollower(FollowPolicy policy, Folding folding, Bits bits) {
+    this(policy, folding, bits, NO_TARGET, null);
   }
 
   private LogFollower(
-      FollowPolicy policy, Bits bits, long target, @Nullable StreamDescriptor stream) {
+      FollowPolicy policy,
+      Folding folding,
+      Bits bits,
+      long target,
+      @Nullable StreamDescriptor stream) {
     this.policy = policy;
+    this.folding = folding;
     this.flight = new Flight(policy, bits);
     this.pace = new Pace(policy);
     this.shelf = new SegmentShelf(policy.cachedSegments());
@@ -100,6 +117,7 @@ public final class LogFollower implements Machine<LogFollower> {
 
   private LogFollower(LogFollower other) {
     this.policy = other.policy;
+    this.folding = other.folding;
     this.flight = new Flight(other.flight);
     this.pace = new Pace(other.pace);
     this.shelf = new SegmentShelf(other.shelf);
@@ -164,7 +182,7 @@ public final class LogFollower implements Machine<LogFollower> {
       return;
     }
     try {
-      FoldOutcome outcome = fold(ManifestCodec.decode(ObjectNames.version(version), body));
+      FoldOutcome outcome = fold(folding.decode(version, body));
       highest = Math.max(highest, version);
       if (outcome.isVoid()) {
         throw new BatchWeaveException(
@@ -538,7 +556,7 @@ public final class LogFollower implements Machine<LogFollower> {
       reopen(version);
       return;
     }
-    arrived.put(version, ManifestCodec.decode(ObjectNames.version(version), body));
+    arrived.put(version, folding.decode(version, body));
     if (version > highest) {
       highest = version;
       pace.hit(nowNs, flight.bits());
@@ -578,10 +596,10 @@ public final class LogFollower implements Machine<LogFollower> {
   }
 
   private FoldOutcome fold(ManifestVersion next) {
-    State current = state();
-    Invariants.Before before = Invariants.before(current, next);
-    FoldOutcome outcome = Fold.apply(current, next);
-    Invariants.after(before, current, outcome);
+    Folding.Folded folded = folding.fold(state(), next);
+    State current = folded.state();
+    FoldOutcome outcome = folded.outcome();
+    state = current;
     trail.folded(current.version(), next.sizeBytes(), current.nextStep());
     for (SegmentRecord segment : outcome.completed()) {
       if (segment.index() == target) {
@@ -695,7 +713,8 @@ public final class LogFollower implements Machine<LogFollower> {
       shelf.unwant(missing);
       missing = -1;
     } else {
-      rebuild = new LogFollower(policy, new Bits(flight.bits().nextLong()), missing, stream);
+      rebuild =
+          new LogFollower(policy, folding, new Bits(flight.bits().nextLong()), missing, stream);
     }
   }
 

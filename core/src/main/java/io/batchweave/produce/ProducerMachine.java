@@ -14,6 +14,7 @@ import io.batchweave.log.Bits;
 import io.batchweave.log.BlockOutcome;
 import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Fold;
+import io.batchweave.log.Folding;
 import io.batchweave.log.FollowPolicy;
 import io.batchweave.log.LogEvent;
 import io.batchweave.log.LogFollower;
@@ -96,11 +97,25 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
    * @param bits incarnation, names, spacing: two incarnations must never share a seed
    */
   public ProducerMachine(String producer, int maxUploads, FollowPolicy followPolicy, Bits bits) {
+    this(producer, maxUploads, followPolicy, Folding.OWN, bits);
+  }
+
+  /**
+   * Creates an incarnation that may share with others what it reads of the log.
+   *
+   * @param producer the producer's id
+   * @param maxUploads data objects uploaded at a time
+   * @param followPolicy how eagerly the log is read
+   * @param folding how versions are taken to states
+   * @param bits incarnation, names, spacing: two incarnations must never share a seed
+   */
+  public ProducerMachine(
+      String producer, int maxUploads, FollowPolicy followPolicy, Folding folding, Bits bits) {
     this.producer = producer;
     this.incarnation = bits.nextId();
     this.commit =
         new CommitMachine(
-            new LogFollower(followPolicy, new Bits(bits.nextLong())),
+            new LogFollower(followPolicy, folding, new Bits(bits.nextLong())),
             new CommitPolicy("p." + producer, new Bits(bits.nextLong())),
             new Bits(bits.nextLong()));
     this.queue = new BatchQueue(producer, maxUploads, new Bits(bits.nextLong()));

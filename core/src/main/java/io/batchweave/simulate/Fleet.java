@@ -7,14 +7,13 @@ import io.batchweave.format.DataObject;
 import io.batchweave.format.Envelope;
 import io.batchweave.format.Grid;
 import io.batchweave.format.Limits;
-import io.batchweave.format.ManifestCodec;
 import io.batchweave.format.ManifestVersion;
 import io.batchweave.format.ObjectNames;
 import io.batchweave.format.StreamCodec;
 import io.batchweave.format.StreamDescriptor;
 import io.batchweave.format.TgbEntry;
 import io.batchweave.log.Bits;
-import io.batchweave.log.Fold;
+import io.batchweave.log.Folding;
 import io.batchweave.log.FollowPolicy;
 import io.batchweave.log.Machine;
 import io.batchweave.log.ProducerState;
@@ -33,6 +32,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.function.Predicate;
@@ -76,7 +76,8 @@ public final class Fleet {
   private String nextKey = ObjectNames.version(1);
   private Trouble trouble = (request, random) -> null;
   private final UUID streamId;
-  private final State folded;
+  private final Folding folding;
+  private State folded;
   private final Set<Member> slow = new HashSet<>();
   private final Set<Member> blind = new HashSet<>();
   private final List<DataObject> objects = new ArrayList<>();
@@ -102,6 +103,12 @@ public final class Fleet {
 
   /** With batches cut for a grid. */
   Fleet(long seed, Latencies latencies, Grid grid) {
+    this(seed, latencies, grid, new SharedFolding());
+  }
+
+  /** With processes that fold the log in a given way. */
+  Fleet(long seed, Latencies latencies, Grid grid, Folding folding) {
+    this.folding = folding;
     this.tgb = batch(grid);
     this.bits = new Bits(seed);
     this.latencies = latencies;
@@ -268,7 +275,8 @@ public final class Fleet {
       this.intervalNs = intervalNs;
       this.phaseNs = phaseNs;
       this.machine =
-          new ProducerMachine(producer, 2, FollowPolicy.DEFAULT, new Bits(bits.nextLong()));
+          new ProducerMachine(
+              producer, 2, FollowPolicy.DEFAULT, folding, new Bits(bits.nextLong()));
       this.client = store.attach(new Marked(this));
       client.payloads(handle -> Bytes.EMPTY);
       client.forgetSent();
@@ -396,10 +404,10 @@ public final class Fleet {
       if (body == null) {
         return;
       }
-      ManifestVersion version = ManifestCodec.decode(nextKey, body);
+      ManifestVersion version = folding.decode(nextVersion, body);
       versionAtNs.add(store.nowNs());
       fullVersions += body.length() > ALMOST_FULL_BYTES ? 1 : 0;
-      Fold.apply(folded, version);
+      folded = folding.fold(folded, version).state();
       String group = ObjectNames.announceGroup(version.header().version());
       mostAnnounced = Math.max(mostAnnounced, store.objects().subMap(group, group + '~').size());
       for (Block block : version.blocks()) {
@@ -425,15 +433,13 @@ public final class Fleet {
   }
 
   private void forget() {
-    store.objects().subMap("data/", "data/~").clear();
-    store.objects().subMap("index/", "index/~").clear();
+    SortedMap<String, Bytes> all = store.objects();
+    store.forget(all.subMap("data/", "data/~"));
+    store.forget(all.subMap("index/", "index/~"));
     if (nextVersion > VERSIONS_KEPT) {
-      store.objects().remove(ObjectNames.version(nextVersion - VERSIONS_KEPT));
-      store
-          .objects()
-          .headMap(ObjectNames.snapshot(nextVersion - VERSIONS_KEPT))
-          .tailMap("snapshot/")
-          .clear();
+      long old = nextVersion - VERSIONS_KEPT;
+      store.forget(all.subMap("manifest/", ObjectNames.version(old + 1)));
+      store.forget(all.subMap("snapshot/", ObjectNames.snapshot(old)));
     }
   }
 

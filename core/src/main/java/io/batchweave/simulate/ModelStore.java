@@ -221,6 +221,17 @@ public final class ModelStore {
   }
 
   /**
+   * Lets objects go with all that is known of them, so that a run may go on for long: only such as
+   * nobody asks for again.
+   *
+   * @param part of {@link #objects}
+   */
+  void forget(SortedMap<String, Bytes> part) {
+    part.keySet().forEach(createdAtNs::remove);
+    part.clear();
+  }
+
+  /**
    * Requests that were sent, by kind.
    *
    * @param kind the request's record
