@@ -21,7 +21,7 @@ abstract class Actor implements Machine.Requests {
     OPEN,
     /** It takes effect, then it is answered. */
     CLEAR,
-    /** It takes effect at any time or never; at any time its outcome is called unclear. */
+    /** At any time its outcome is called unclear; that it takes effect is left to a ghost. */
     LOST,
     /** It never takes effect; at any time it is answered as a conflict. */
     REFUSED

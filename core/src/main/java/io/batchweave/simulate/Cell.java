@@ -116,13 +116,13 @@ final class Cell {
     return actor;
   }
 
-  /** What cannot differ where the future does not. */
+  /** What cannot differ where the future does not, deaths and unclear answers to come apart. */
   long fingerprint() {
     long unordered = 0;
     for (Ghost ghost : ghosts) {
       unordered += Fingerprint.of(ghost);
     }
-    return Fingerprint.of(end(), unordered, starts, crashes, unclear);
+    return Fingerprint.of(end(), unordered, starts);
   }
 
   /** The state as an end: what may still take effect and what was not used up are left out. */

@@ -3,6 +3,7 @@ package io.batchweave.simulate;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.Bytes;
 import io.batchweave.format.ObjectNames;
+import io.batchweave.log.Fingerprint;
 import io.batchweave.simulate.Actor.Fate;
 import io.batchweave.simulate.Actor.Pending;
 import io.batchweave.simulate.Cell.Found;
@@ -11,6 +12,8 @@ import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
@@ -98,6 +101,13 @@ public final class Explorer {
   private final Ends ends;
   private final LongHashSet seen = new LongHashSet();
   private final ArrayDeque<Cell> open = new ArrayDeque<>();
+
+  /** What follows from the state being expanded, at no cost of deaths and unclear answers. */
+  private final List<Cell> free = new ArrayList<>();
+
+  /** What follows from it at such a cost. */
+  private final List<Cell> costly = new ArrayList<>();
+
   private final boolean quiet;
   private long transitions;
   private int deepest;
@@ -155,11 +165,13 @@ public final class Explorer {
   private Findings explore() {
     Cell cell = begin();
     try {
-      decideAndPush(cell);
+      decide(cell, cell);
+      push();
       while (!open.isEmpty() && seen.size() < maxStates) {
         cell = open.pop();
         deepest = Math.max(deepest, cell.depth);
         boolean moved = expand(cell);
+        push();
         if (!moved) {
           ends.add(cell);
           try {
@@ -298,45 +310,65 @@ public final class Explorer {
       return false;
     }
     boolean any = false;
+    boolean later = false;
     if (actor.dueNs() != Long.MAX_VALUE) {
-      step(
-          cell,
-          actor.name + " time",
-          next -> settle(next, next.acting(index), who -> who.pass(scope.tickNs())));
+      Cell after =
+          step(
+              cell,
+              actor.name + " time",
+              next -> settle(next, next.acting(index), who -> who.pass(scope.tickNs())));
+      later = diesAsWell(cell, after, index);
       any = true;
     }
     int read = read(actor);
     if (read >= 0) {
       String key = actor.pending.get(read).request().key();
-      step(cell, actor.name + " reads " + key, next -> deliver(next, index, read));
+      Cell after = step(cell, actor.name + " reads " + key, next -> deliver(next, index, read));
+      later |= diesAsWell(cell, after, index);
       any = true;
     }
     for (int k = 0; k < actor.pending.size(); k++) {
       if (!actor.pending.get(k).reads()) {
-        expandChange(cell, index, k);
+        Cell after = expandChange(cell, index, k);
+        later |= after != null && diesAsWell(cell, after, index);
         any = true;
       }
     }
-    if (cell.crashes > 0 && !actor.done()) {
+    if (mayDie(cell, index) && !(later && reduction == Reduction.LOCAL_FIRST)) {
       step(cell, actor.name + " dies", next -> crash(next, index));
     }
     return any;
   }
 
-  private void expandChange(Cell cell, int index, int k) {
+  /** Whether a death after a step leaves all that a death before it would. */
+  private static boolean diesAsWell(Cell before, Cell after, int index) {
+    return mayDie(after, index) && after.store.fingerprint() == before.store.fingerprint();
+  }
+
+  private static boolean mayDie(Cell cell, int index) {
+    Actor actor = cell.actors.get(index);
+    return cell.crashes > 0 && actor.alive() && !actor.done();
+  }
+
+  /**
+   * Tries what becomes of a change.
+   *
+   * @return the state after its answer was heard; null if it has none yet
+   */
+  private @Nullable Cell expandChange(Cell cell, int index, int k) {
+    Cell heard = null;
     Actor actor = cell.actors.get(index);
     Pending pending = actor.pending.get(k);
     StoreResponse response = pending.response();
     String what = actor.name + " " + pending.request().key() + " ";
-    if (response == null && pending.fate() != Fate.REFUSED) {
-      step(cell, what + "takes effect", next -> takeEffect(next, index, k));
-    }
     if (pending.fate() == Fate.LOST) {
-      step(cell, what + "is unclear", next -> hear(next, index, k, UNCLEAR));
+      heard = step(cell, what + "is unclear", next -> hear(next, index, k, UNCLEAR));
     } else if (pending.fate() == Fate.REFUSED) {
-      step(cell, what + "is a conflict", next -> hear(next, index, k, CONFLICT));
-    } else if (response != null) {
-      step(cell, what + "is answered", next -> hear(next, index, k, response));
+      heard = step(cell, what + "is a conflict", next -> hear(next, index, k, CONFLICT));
+    } else if (response == null) {
+      step(cell, what + "takes effect", next -> takeEffect(next, index, k));
+    } else {
+      heard = step(cell, what + "is answered", next -> hear(next, index, k, response));
     }
     if (cell.unclear > 0 && reduction == Reduction.NONE) {
       step(
@@ -356,21 +388,23 @@ public final class Explorer {
             });
       }
     }
+    return heard;
   }
 
-  private void step(Cell cell, String action, Consumer<Cell> change) {
+  private Cell step(Cell cell, String action, Consumer<Cell> change) {
     transitions++;
     Cell next = new Cell(cell, action);
     try {
       change.accept(next);
+      decide(cell, next);
     } catch (Found found) {
       throw new Found(found, next);
     }
-    decideAndPush(next);
+    return next;
   }
 
   /** Decides what becomes of what was just sent, each way that the budget allows. */
-  private void decideAndPush(Cell next) {
+  private void decide(Cell before, Cell next) {
     for (int i = 0; i < next.actors.size(); i++) {
       Actor actor = next.actors.get(i);
       for (int k = 0; k < actor.pending.size(); k++) {
@@ -382,17 +416,70 @@ public final class Explorer {
           throw new NotQuiet();
         }
         if (next.unclear > 0 && !pending.reads() && reduction != Reduction.NONE) {
-          decideAndPush(decided(next, i, k, Fate.LOST));
+          decide(before, decided(next, i, k, Fate.LOST));
           if (pending.request() instanceof StoreRequest.PutIfAbsent) {
-            decideAndPush(decided(next, i, k, Fate.REFUSED));
+            decide(before, decided(next, i, k, Fate.REFUSED));
           }
         }
         actor.pending.set(k, pending.with(Fate.CLEAR));
       }
     }
-    if (seen.add(next.fingerprint())) {
-      open.push(next);
+    if (reduction != Reduction.NONE) {
+      endVain(next);
     }
+    if (isNew(next)) {
+      boolean same = next.crashes == before.crashes && next.unclear == before.unclear;
+      (same ? free : costly).add(next);
+    }
+  }
+
+  /** A create of what is there for good says so whenever it takes effect, and changes nothing. */
+  private void endVain(Cell next) {
+    next.ghosts.removeIf(ghost -> isVain(next, ghost.request()));
+    for (int i = 0; i < next.actors.size(); i++) {
+      for (int k = 0; k < next.actors.get(i).pending.size(); k++) {
+        Pending pending = next.actors.get(i).pending.get(k);
+        boolean due = pending.response() == null && pending.fate() == Fate.CLEAR;
+        if (due && isVain(next, pending.request())) {
+          takeEffect(next, i, k);
+        }
+      }
+    }
+  }
+
+  private boolean isVain(Cell cell, StoreRequest request) {
+    boolean forGood =
+        request.key().startsWith("manifest/") || (quiet && request.key().startsWith("announce/"));
+    return forGood
+        && request instanceof StoreRequest.PutIfAbsent put
+        && cell.store.get(put.key()) != null;
+  }
+
+  /**
+   * Whether a state must be looked at: not if it was seen, with as many deaths and unclear answers
+   * to come or with more.
+   */
+  private boolean isNew(Cell next) {
+    long hash = next.fingerprint();
+    for (int crashes = next.crashes; crashes <= scope.crashes(); crashes++) {
+      for (int unclear = next.unclear; unclear <= scope.unclear(); unclear++) {
+        boolean other = crashes != next.crashes || unclear != next.unclear;
+        if (other
+            && reduction != Reduction.NONE
+            && seen.contains(Fingerprint.of(hash, crashes, unclear))) {
+          return false;
+        }
+      }
+    }
+    return seen.add(Fingerprint.of(hash, next.crashes, next.unclear));
+  }
+
+  /** What spends nothing comes first: what spends most often leads to what is known by then. */
+  private void push() {
+    costly.forEach(open::push);
+    free.forEach(open::push);
+    costly.clear();
+    free.clear();
   }
 
   private static Cell decided(Cell next, int index, int k, Fate fate) {
@@ -400,6 +487,9 @@ public final class Explorer {
     Cell other = new Cell(next, "... which will be " + fate + ": " + pending.request().key());
     other.unclear--;
     other.acting(index).pending.set(k, pending.with(fate));
+    if (fate == Fate.LOST) {
+      other.ghosts.add(new Ghost(pending.request(), pending.payload()));
+    }
     return other;
   }
 
@@ -434,9 +524,7 @@ public final class Explorer {
   private void hear(Cell next, int index, int k, StoreResponse response) {
     Actor actor = next.acting(index);
     Pending pending = actor.pending.remove(k);
-    if (pending.response() == null
-        && pending.fate() != Fate.REFUSED
-        && !response.equals(CONFLICT)) {
+    if (pending.response() == null && pending.fate() == Fate.CLEAR && !response.equals(CONFLICT)) {
       next.ghosts.add(new Ghost(pending.request(), pending.payload()));
     }
     settle(next, actor, who -> heard(next, who, pending, response));
@@ -454,7 +542,7 @@ public final class Explorer {
     Actor actor = next.acting(index);
     next.crashes--;
     for (Pending pending : actor.pending) {
-      if (!pending.reads() && pending.response() == null && pending.fate() != Fate.REFUSED) {
+      if (!pending.reads() && pending.response() == null && pending.fate() == Fate.CLEAR) {
         next.ghosts.add(new Ghost(pending.request(), pending.payload()));
       }
     }

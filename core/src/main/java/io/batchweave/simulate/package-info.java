@@ -45,7 +45,16 @@
  *       the way (what one was told is in the log) only becomes easier to keep as the log grows, and
  *       local events come before the log grows.
  *   <li><b>Fates are drawn early.</b> Whether a change will be called unclear, or a conflict, is
- *       decided when it is sent: until the answer is heard nobody knows.
+ *       decided when it is sent: until the answer is heard nobody knows. One that will be called
+ *       unclear is from then on a ghost's, which has it take effect at any time, heard or not.
+ *   <li><b>Deaths wait.</b> A process that can still read, hear an answer or let its time come dies
+ *       as well after that, unless it then has done its work, or has uploaded more: whoever dies
+ *       later leaves behind all changes on their way that it would have left before, and those it
+ *       sent since may never take effect. So one dies where it waits for its changes alone.
+ *   <li><b>Vain creates are over.</b> A create of a version that is there, which nobody deletes,
+ *       says so at any time and changes nothing: its answer is at hand, a ghost of it is gone.
+ *   <li><b>Less to come is part of more.</b> A state that was seen with as many deaths and unclear
+ *       answers to come, or more, is not looked at again.
  *   <li><b>Starts are at once.</b> A process that starts asks, and changes nothing; its first
  *       request may be answered at any later time.
  *   <li><b>What never takes effect</b> is as if it did after all else.
@@ -67,7 +76,9 @@
  * {@link io.batchweave.simulate.Fleet} is not about promises but about cost: the same producer
  * machines, up to thousands, at a steady load on a store with given {@link
  * io.batchweave.simulate.Latencies}; how long a batch takes to become visible and which requests it
- * needs. The figures are the same on every machine.
+ * needs. The figures are the same on every machine. Thousands fit on one heap because they share
+ * what is equal: each version is decoded and folded once for all that stand at the same state
+ * ({@code SharedFolding}). Where promises are checked every process folds for itself.
  *
  * <h2>A month</h2>
  *
