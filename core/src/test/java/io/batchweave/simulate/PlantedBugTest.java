@@ -30,6 +30,7 @@ class PlantedBugTest {
     return Stream.of(
         bug(PlantedBugs.ConflictTakenAsExists::new, Promise.FAILED_IS_NEVER_IN_THE_LOG),
         bug(PlantedBugs.MissingTakenAsFailed::new, Promise.FAILED_IS_NEVER_IN_THE_LOG),
+        bug(PlantedBugs.FailedReadTakenAsFailed::new, Promise.FAILED_IS_NEVER_IN_THE_LOG),
         bug(PlantedBugs.RetryTrustsPreconditionFailed::new, Promise.FAILED_IS_NEVER_IN_THE_LOG),
         bug(PlantedBugs.ExistsTakenAsSuccess::new, Promise.ACKNOWLEDGED_IS_IN_THE_LOG),
         bug(PlantedBugs.CleansUpAfterUnclear::new, Promise.EVERY_STEP_READABLE),

@@ -94,6 +94,25 @@ final class PlantedBugs {
     }
   }
 
+  /** A5: after an unclear PUT a read that fails says "it did not land". */
+  static final class FailedReadTakenAsFailed implements PlantedBug {
+    private final Map<String, StoreRequest> unclear = new HashMap<>();
+
+    @Override
+    public StoreResponse hearing(
+        Hands hands, long requestId, StoreRequest request, StoreResponse response) {
+      String slot = hands.process() + " " + request.key();
+      if (isVersion(request) && failed(response, StoreFailure.UNCLEAR)) {
+        unclear.put(slot, request);
+      } else if (request instanceof StoreRequest.Get
+          && response instanceof StoreResponse.Failed
+          && unclear.containsKey(slot)) {
+        reportFailed(hands, unclear.remove(slot));
+      }
+      return response;
+    }
+  }
+
   /** An unclear PUT is repeated, and a 412 then says "lost". */
   static final class RetryTrustsPreconditionFailed implements PlantedBug {
     private final Set<String> repeated = new HashSet<>();
