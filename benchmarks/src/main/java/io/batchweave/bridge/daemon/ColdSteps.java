@@ -55,7 +55,9 @@ final class ColdSteps implements AutoCloseable {
     /** A consumer, a record is the node's part. */
     BEST("Kafka, best layout"),
     /** The same, and it looks at the checksums. */
-    BEST_CHECKED("Kafka, best, checksums");
+    BEST_CHECKED("Kafka, best, checksums"),
+    /** The same, and each value is copied into an array, as consumers come. */
+    BEST_USUAL("Kafka, best, usual");
 
     private final String label;
 
@@ -78,6 +80,7 @@ final class ColdSteps implements AutoCloseable {
   private final KafkaReader natural;
   private final KafkaReader best;
   private final KafkaReader checked;
+  private final KafkaReader usual;
 
   /** Starts servers and writes all steps to each. */
   ColdSteps(BenchRun run) throws IOException, InterruptedException {
@@ -92,9 +95,10 @@ final class ColdSteps implements AutoCloseable {
       s3 = own(stream(url, rig.server().environment()));
       files = own(stream("file:" + disk.resolve("stream"), Map.of()));
       fill(broker);
-      natural = own(reader(broker, STEP_BYTES, Checks.NONE));
-      best = own(reader(broker, NODE_BYTES, Checks.NONE));
-      checked = own(reader(broker, NODE_BYTES, Checks.CRC));
+      natural = own(reader(broker, STEP_BYTES, Values.VIEWS, Checks.NONE));
+      best = own(reader(broker, NODE_BYTES, Values.VIEWS, Checks.NONE));
+      checked = own(reader(broker, NODE_BYTES, Values.VIEWS, Checks.CRC));
+      usual = own(reader(broker, NODE_BYTES, Values.ARRAYS, Checks.CRC));
     } catch (IOException | InterruptedException | RuntimeException e) {
       close();
       throw e;
@@ -110,10 +114,10 @@ final class ColdSteps implements AutoCloseable {
     return new StepStream(Stores.openRetrying(url, environment), GRID, STEP_BYTES, STEPS);
   }
 
-  private static KafkaReader reader(KafkaBroker broker, int recordBytes, Checks checks) {
+  private static KafkaReader reader(
+      KafkaBroker broker, int recordBytes, Values values, Checks checks) {
     return new KafkaReader(
-        KafkaSettings.consumer(broker.bootstrap(), recordBytes, 1, Values.VIEWS, checks),
-        recordBytes);
+        KafkaSettings.consumer(broker.bootstrap(), recordBytes, 1, values, checks), recordBytes);
   }
 
   private static void fill(KafkaBroker broker) throws IOException, InterruptedException {
@@ -142,8 +146,15 @@ final class ColdSteps implements AutoCloseable {
       case BARE_S3 -> bareGet(position);
       case BARE_FILES -> copy(files.plan(step, node, RANKS), position);
       case NATURAL -> poll(natural, NATURAL, step);
-      case BEST -> poll(best, BEST, step);
-      case BEST_CHECKED -> poll(checked, BEST, step);
+      case BEST, BEST_CHECKED, BEST_USUAL -> poll(readerOf(way), BEST, step);
+    };
+  }
+
+  private KafkaReader readerOf(Way way) {
+    return switch (way) {
+      case BEST_USUAL -> usual;
+      case BEST_CHECKED -> checked;
+      default -> best;
     };
   }
 
@@ -191,8 +202,8 @@ final class ColdSteps implements AutoCloseable {
   /** Reads all steps for one node, one after the other, as fast as they come. */
   void readAll(Way way) throws IOException {
     switch (way) {
-      case BEST, BEST_CHECKED -> {
-        KafkaReader reader = way == Way.BEST ? best : checked;
+      case BEST, BEST_CHECKED, BEST_USUAL -> {
+        KafkaReader reader = readerOf(way);
         reader.begin(BEST, 0, STEPS);
         for (int step = 0; step < STEPS; step++) {
           reader.next();
