@@ -29,9 +29,7 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
@@ -78,7 +76,7 @@ public final class FileObjectStore implements ObjectStore {
   private final Queue<ByteBuffer> chunks = new ConcurrentLinkedQueue<>();
   private final Executor executor;
   private final @Nullable ExecutorService ownExecutor;
-  private final Set<Path> knownFolders = ConcurrentHashMap.newKeySet();
+  private final Folders folders;
   private final Object lock = new Object();
   private @Nullable TempFolder tempFolder;
   private int running;
@@ -90,6 +88,7 @@ public final class FileObjectStore implements ObjectStore {
     this.durability = durability;
     this.executor = executor;
     this.ownExecutor = ownExecutor;
+    this.folders = new Folders(root, this::syncNames);
   }
 
   /**
@@ -166,8 +165,11 @@ public final class FileObjectStore implements ObjectStore {
           if (Files.isRegularFile(target)) {
             return PutOutcome.EXISTS;
           }
-          Path temp = writeTemp(body);
+          TempFolder temps = tempFolder();
+          List<Path> made = folders.make(target);
+          Path temp = writeTemp(temps, body);
           try {
+            folders.sync(made);
             return link(temp, target);
           } finally {
             Files.deleteIfExists(temp);
@@ -177,14 +179,13 @@ public final class FileObjectStore implements ObjectStore {
 
   private PutOutcome link(Path temp, Path target) throws IOException {
     for (int attempt = 0; ; attempt++) {
-      makeFolders(target, attempt);
       try {
         Files.createLink(target, temp);
       } catch (NoSuchFileException e) {
         if (attempt > 0) {
           throw e;
         }
-        // The folder was removed under us: make it again.
+        makeAgain(target);
         continue;
       } catch (FileAlreadyExistsException e) {
         if (!Files.isRegularFile(target)) {
@@ -197,9 +198,15 @@ public final class FileObjectStore implements ObjectStore {
       } catch (UnsupportedOperationException e) {
         throw new IOException("Operation not permitted: no hard links", e);
       }
-      syncFolder(target);
+      syncEntry(target);
       return PutOutcome.CREATED;
     }
+  }
+
+  /** A folder of the object was removed under us. */
+  private void makeAgain(Path target) throws IOException {
+    folders.forget(target);
+    folders.sync(folders.make(target));
   }
 
   private static int links(Path file) throws IOException {
@@ -214,8 +221,11 @@ public final class FileObjectStore implements ObjectStore {
         key,
         body.lengthBytes(),
         future -> {
-          Path temp = writeTemp(body);
+          TempFolder temps = tempFolder();
+          List<Path> made = folders.make(target);
+          Path temp = writeTemp(temps, body);
           try {
+            folders.sync(made);
             rename(temp, target);
           } finally {
             Files.deleteIfExists(temp);
@@ -226,24 +236,24 @@ public final class FileObjectStore implements ObjectStore {
 
   private void rename(Path temp, Path target) throws IOException {
     for (int attempt = 0; ; attempt++) {
-      makeFolders(target, attempt);
       if (Files.isDirectory(target)) {
         throw new FileAlreadyExistsException(target.toString());
       }
       try {
         Files.move(temp, target, StandardCopyOption.ATOMIC_MOVE);
-        syncFolder(target);
+        syncEntry(target);
         return;
       } catch (NoSuchFileException e) {
         if (attempt > 0) {
           throw e;
         }
+        makeAgain(target);
       }
     }
   }
 
-  private Path writeTemp(Payload body) throws IOException {
-    Path temp = tempFolder().nextFile();
+  private Path writeTemp(TempFolder temps, Payload body) throws IOException {
+    Path temp = temps.nextFile();
     boolean written = false;
     ByteBuffer chunk = chunkFor(body.lengthBytes());
     try (FileChannel channel =
@@ -337,34 +347,15 @@ public final class FileObjectStore implements ObjectStore {
     }
   }
 
-  private void makeFolders(Path target, int attempt) throws IOException {
-    Path folder = target.getParent();
-    if (folder == null || (attempt == 0 && knownFolders.contains(folder))) {
-      return;
+  private void syncEntry(Path entry) throws IOException {
+    Path folder = entry.getParent();
+    if (folder != null) {
+      syncNames(folder);
     }
-    List<Path> missing = new ArrayList<>();
-    Path at = folder;
-    while (at != null && !Files.isDirectory(at)) {
-      missing.add(at);
-      at = at.getParent();
-    }
-    for (Path path : missing.reversed()) {
-      try {
-        Files.createDirectory(path);
-      } catch (FileAlreadyExistsException e) {
-        if (!Files.isDirectory(path)) {
-          throw e;
-        }
-      }
-      // Synced by everyone who needs it: the one that made it may not have come that far.
-      syncFolder(path);
-    }
-    knownFolders.add(folder);
   }
 
-  private void syncFolder(Path entry) throws IOException {
-    Path folder = entry.getParent();
-    if (durability == Durability.SYNCED && folder != null) {
+  private void syncNames(Path folder) throws IOException {
+    if (durability == Durability.SYNCED) {
       try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
         channel.force(true);
       }

@@ -10,8 +10,9 @@
  *
  * <p>A tilde is not allowed in a key, so nothing under {@code ~tmp} can be mistaken for an object.
  * An object is written to a temporary file, synced, and given its name by {@code link(2)} (create)
- * or {@code rename(2)} (replace); then its directory is synced. Folders of dead stores, those whose
- * lock can be taken, are removed by the next writer. Works where hard links and record locks work:
- * local file systems, NFS, Lustre.
+ * or {@code rename(2)} (replace); then its directory is synced. Folders that are new are synced
+ * between the two, after the bytes. Folders of dead stores, those whose lock can be taken, are
+ * removed by the next writer. Works where hard links and record locks work: local file systems,
+ * NFS, Lustre.
  */
 package io.batchweave.store.file;

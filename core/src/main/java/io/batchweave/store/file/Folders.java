@@ -1,0 +1,89 @@
+package io.batchweave.store.file;
+
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The folders on the way from the root to objects: made where they are missing, and on the disk
+ * before an object in them is acknowledged. In two steps, so that the second comes after the
+ * object's bytes were synced: a journal that was written for those has the new folders in it, and
+ * what is left is quick. Thread-safe.
+ */
+final class Folders {
+  /** Brings the names in a folder to the disk. */
+  interface Sync {
+    void names(Path folder) throws IOException;
+  }
+
+  private final Path root;
+  private final Sync sync;
+
+  /** Those that need not be looked for: they are there, and on the disk. */
+  private final Set<Path> known = ConcurrentHashMap.newKeySet();
+
+  /** Those made here whose names may not be on the disk yet. */
+  private final Set<Path> fresh = ConcurrentHashMap.newKeySet();
+
+  Folders(Path root, Sync sync) {
+    this.root = root;
+    this.sync = sync;
+  }
+
+  /**
+   * Makes the folders of an object.
+   *
+   * @param object below the root, which exists
+   * @return for {@link #sync}: those that may not be on the disk, whoever made them
+   */
+  List<Path> make(Path object) throws IOException {
+    Deque<Path> way = new ArrayDeque<>();
+    for (Path at = object.getParent();
+        at != null && !at.equals(root) && !known.contains(at);
+        at = at.getParent()) {
+      way.addFirst(at);
+    }
+    for (Path folder : way) {
+      if (!Files.isDirectory(folder)) {
+        // Said before it is there: whoever finds it sees that too.
+        fresh.add(folder);
+        try {
+          Files.createDirectory(folder);
+        } catch (FileAlreadyExistsException e) {
+          if (!Files.isDirectory(folder)) {
+            throw e;
+          }
+        }
+      }
+    }
+    List<Path> unsynced = way.stream().filter(fresh::contains).toList();
+    if (unsynced.isEmpty()) {
+      known.addAll(way);
+    }
+    return unsynced;
+  }
+
+  /** Brings folders to the disk, from the root down. */
+  void sync(List<Path> made) throws IOException {
+    for (Path folder : made) {
+      Path parent = folder.getParent();
+      if (parent != null) {
+        sync.names(parent);
+      }
+      fresh.remove(folder);
+    }
+  }
+
+  /** Somebody removed folders of an object: they are looked for again. */
+  void forget(Path object) {
+    for (Path at = object.getParent(); at != null && !at.equals(root); at = at.getParent()) {
+      known.remove(at);
+    }
+  }
+}
