@@ -102,7 +102,7 @@ final class Amplification implements Bar {
       throws IOException, InterruptedException, ExecutionException {
     try (ObjectStore store = Stores.openRetrying(server.url(), server.environment())) {
       Streams.create(store, GRID);
-      var _ = new IngestLoad(GRID, STEP_BYTES).produce(store, steps, "p");
+      var _ = new IngestLoad(GRID, STEP_BYTES).produce(store, steps);
     }
     Path memory = DirectoryTree.make(Path.of("/dev/shm"));
     List<Daemon> daemons = new ArrayList<>();

@@ -3,10 +3,13 @@ package io.batchweave.benchmarks;
 import io.batchweave.Bytes;
 import io.batchweave.client.Producer;
 import io.batchweave.client.ProducerContext;
+import io.batchweave.client.Streams;
 import io.batchweave.format.Grid;
 import io.batchweave.produce.Tgb;
 import io.batchweave.produce.TgbBuilder;
 import io.batchweave.store.ObjectStore;
+import io.batchweave.store.Stores;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,6 +21,9 @@ public final class IngestLoad {
   /** What most streams of it are cut for. */
   static final Grid EIGHT = new Grid(8, 1);
 
+  private static final String PRODUCER = "p";
+  private static final int WARMUP_BATCH_BYTES = 8 << 10;
+  private static final int WARMUP_BATCHES = 5_000;
   private static final long PENDING_BYTES = 1L << 30;
   private static final long TIMEOUT_NS = TimeUnit.MINUTES.toNanos(5);
 
@@ -58,19 +64,48 @@ public final class IngestLoad {
   }
 
   /**
+   * Commits many small batches, until what decides about batches is compiled: with large ones that
+   * takes gigabytes.
+   *
+   * @param target where
+   * @param folder a fresh one, deleted again
+   */
+  static void warmUp(IngestTarget target, String folder) throws IOException {
+    IngestLoad small = new IngestLoad(EIGHT, WARMUP_BATCH_BYTES);
+    try (ObjectStore store = small.newStream(target, folder)) {
+      double _ = small.produce(store, WARMUP_BATCHES);
+    }
+    DirectoryTree.delete(target.place().resolve(folder));
+  }
+
+  /**
+   * Makes a stream for this batch, whose producer is the only one that it has ever had: one that
+   * sees others waits for them.
+   *
+   * @param target where
+   * @param folder a fresh one
+   * @return its root, to be closed
+   */
+  ObjectStore newStream(IngestTarget target, String folder) throws IOException {
+    target.age(folder, PRODUCER);
+    ObjectStore store = Stores.openRetrying(target.url(folder), target.environment());
+    Streams.create(store, grid);
+    return store;
+  }
+
+  /**
    * Commits the batch so many times.
    *
    * @param store of a stream with this grid
    * @param batches how often
-   * @param producerId one that has not been used in the stream
    * @return seconds from the first batch to the commit of the last
    */
-  public double produce(ObjectStore store, int batches, String producerId) {
+  public double produce(ObjectStore store, int batches) {
     try (Producer producer =
         Producer.open(
             new ProducerContext()
                 .store(store)
-                .producerId(producerId)
+                .producerId(PRODUCER)
                 .maxUploads(IngestTarget.IN_FLIGHT)
                 .maxPendingBytes(PENDING_BYTES))) {
       long beganNs = System.nanoTime();

@@ -1,5 +1,6 @@
 package io.batchweave.benchmarks;
 
+import io.batchweave.format.ObjectNames;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
@@ -33,6 +34,9 @@ sealed interface IngestTarget {
   /** Variables for opening the store. */
   Map<String, String> environment();
 
+  /** Makes what a producer's stream has once it has run for a while, where that costs time. */
+  void age(String folder, String producerId) throws IOException;
+
   /** Seconds that the bare way takes for so many objects. */
   double bare(ByteBuffer object, int count, String folder) throws IOException;
 
@@ -58,6 +62,9 @@ sealed interface IngestTarget {
     public Map<String, String> environment() {
       return server.environment();
     }
+
+    @Override
+    public void age(String folder, String producerId) {}
 
     @Override
     public double bare(ByteBuffer object, int count, String folder) {
@@ -95,6 +102,15 @@ sealed interface IngestTarget {
     @Override
     public Map<String, String> environment() {
       return Map.of();
+    }
+
+    /** All folders for data objects: each is made, and synced, for the first object in it. */
+    @Override
+    public void age(String folder, String producerId) throws IOException {
+      for (int group = 0; group < ObjectNames.DATA_GROUPS; group++) {
+        String data = ObjectNames.dataGroup(group) + producerId;
+        Files.createDirectories(place.resolve(folder).resolve(data));
+      }
     }
 
     @Override

@@ -1,8 +1,6 @@
 package io.batchweave.benchmarks;
 
-import io.batchweave.client.Streams;
 import io.batchweave.store.ObjectStore;
-import io.batchweave.store.Stores;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.EnumMap;
@@ -63,6 +61,11 @@ final class KafkaIngest implements Bar {
   private static final class Taken {
     final Sample seconds = new Sample();
     double cpuMillis;
+
+    void add(double roundSeconds, long cpuNs) {
+      seconds.add(roundSeconds);
+      cpuMillis += cpuNs / 1e6;
+    }
   }
 
   /** What the judged ways of one size came to. */
@@ -89,6 +92,7 @@ final class KafkaIngest implements Bar {
         BarePut client = new BarePut(server)) {
       run.say(
           "      bytes  way                     n   MB/s [95 %]            x Kafka, flush=1   CPU ms/MiB");
+      IngestLoad.warmUp(new IngestTarget.Directory(disk), "warm-up");
       for (Size size : SIZES) {
         int share = run.pace() == BenchRun.Pace.QUICK ? QUICK_SHARE : 1;
         int batches = Math.max(2, size.batches() / share);
@@ -128,8 +132,6 @@ final class KafkaIngest implements Bar {
     private final int batches;
     private final IngestLoad load;
     private final KafkaLoad kafka;
-    private final ObjectStore s3Store;
-    private final ObjectStore fileStore;
 
     SizeRun(
         KafkaBroker broker,
@@ -143,19 +145,7 @@ final class KafkaIngest implements Bar {
       this.batchBytes = batchBytes;
       this.batches = batches;
       this.load = new IngestLoad(IngestLoad.EIGHT, batchBytes);
-      this.s3Store = open(s3);
-      this.fileStore = open(files);
       this.kafka = KafkaLoad.open(broker, batchBytes);
-    }
-
-    private String folder() {
-      return "ours-" + batchBytes;
-    }
-
-    private ObjectStore open(IngestTarget target) {
-      ObjectStore store = Stores.openRetrying(target.url(folder()), target.environment());
-      Streams.create(store, IngestLoad.EIGHT);
-      return store;
     }
 
     /** The first round of all is not counted; whoever comes first changes. */
@@ -167,63 +157,48 @@ final class KafkaIngest implements Bar {
           Way way = ways[(round + i) % ways.length];
           Taken its = taken.computeIfAbsent(way, ignored -> new Taken());
           String fresh = way.key() + "-" + batchBytes + "-" + round;
-          prepare(way, fresh);
-          long cpuNs = cpuNanos(way);
-          double seconds = go(way, fresh);
-          if (round > 0) {
-            its.cpuMillis += (cpuNanos(way) - cpuNs) / 1e6;
-            its.seconds.add(seconds);
+          Taken into = round > 0 ? its : new Taken();
+          switch (way) {
+            case FILES -> produce(files, fresh, into);
+            case S3 -> produce(s3, fresh, into);
+            case BARE_FILES -> bare(files, fresh, into);
+            case BARE_S3 -> bare(s3, fresh, into);
+            case KAFKA -> kafka(KafkaSettings.Flush.LATER, fresh, into);
+            case KAFKA_FLUSHED -> kafka(KafkaSettings.Flush.EVERY_APPEND, fresh, into);
           }
-          cleanUp(way, fresh);
         }
       }
       return taken;
     }
 
-    private static boolean isKafka(Way way) {
-      return way == Way.KAFKA || way == Way.KAFKA_FLUSHED;
-    }
-
-    private long cpuNanos(Way way) {
-      return ProcessTime.nanos() + (isKafka(way) ? broker.cpuNanos() : 0);
-    }
-
-    private void prepare(Way way, String fresh) throws IOException, InterruptedException {
-      if (isKafka(way)) {
-        broker.createTopic(
-            fresh,
-            1,
-            way == Way.KAFKA_FLUSHED
-                ? KafkaSettings.Flush.EVERY_APPEND
-                : KafkaSettings.Flush.LATER);
+    private void produce(IngestTarget target, String fresh, Taken into) throws IOException {
+      try (ObjectStore store = load.newStream(target, fresh)) {
+        long cpuNs = ProcessTime.nanos();
+        double seconds = load.produce(store, batches);
+        into.add(seconds, ProcessTime.nanos() - cpuNs);
       }
+      DirectoryTree.delete(target.place().resolve(fresh));
     }
 
-    private double go(Way way, String fresh) throws IOException {
-      return switch (way) {
-        case FILES -> load.produce(fileStore, batches, fresh);
-        case S3 -> load.produce(s3Store, batches, fresh);
-        case KAFKA, KAFKA_FLUSHED -> kafka.produce(fresh, 1, batches);
-        case BARE_FILES -> files.bare(load.object(), batches, fresh);
-        case BARE_S3 -> s3.bare(load.object(), batches, fresh);
-      };
+    private void bare(IngestTarget target, String fresh, Taken into) throws IOException {
+      long cpuNs = ProcessTime.nanos();
+      double seconds = target.bare(load.object(), batches, fresh);
+      into.add(seconds, ProcessTime.nanos() - cpuNs);
+      DirectoryTree.delete(target.place().resolve(fresh));
     }
 
-    private void cleanUp(Way way, String fresh) throws IOException, InterruptedException {
-      switch (way) {
-        case FILES -> DirectoryTree.delete(files.place().resolve(folder()).resolve("data"));
-        case S3 -> DirectoryTree.delete(s3.place().resolve(folder()).resolve("data"));
-        case KAFKA, KAFKA_FLUSHED -> broker.deleteTopic(fresh);
-        case BARE_FILES -> DirectoryTree.delete(files.place().resolve(fresh));
-        case BARE_S3 -> DirectoryTree.delete(s3.place().resolve(fresh));
-      }
+    private void kafka(KafkaSettings.Flush flush, String fresh, Taken into)
+        throws IOException, InterruptedException {
+      broker.createTopic(fresh, 1, flush);
+      long cpuNs = ProcessTime.nanos() + broker.cpuNanos();
+      double seconds = kafka.produce(fresh, 1, batches);
+      into.add(seconds, ProcessTime.nanos() + broker.cpuNanos() - cpuNs);
+      broker.deleteTopic(fresh);
     }
 
     @Override
     public void close() {
       kafka.close();
-      s3Store.close();
-      fileStore.close();
     }
   }
 

@@ -32,7 +32,7 @@ final class StepStream implements AutoCloseable {
     this.grid = grid;
     this.store = store;
     Streams.create(store, grid);
-    var _ = new IngestLoad(grid, stepBytes).produce(store, steps, "p");
+    var _ = new IngestLoad(grid, stepBytes).produce(store, steps);
     this.reader = StreamReader.open(new ReaderContext().store(store));
   }
 
