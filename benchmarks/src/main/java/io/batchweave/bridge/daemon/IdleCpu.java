@@ -21,18 +21,24 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.LockSupport;
 import org.agrona.concurrent.SystemNanoClock;
 
 /**
  * Question: what does waiting cost? A daemon with eight attached ranks, all waiting for a step that
- * nobody commits, in percent of a core; and one such rank.
+ * nobody commits, in percent of a core; and one such rank. Before that they have read a few
+ * thousand steps, so that what runs was compiled.
  *
  * <p>Ceiling: nothing at all. What is left is the daemon's duty cycle (a look at the log now and
  * then, the driver's timers) and each rank's look at the daemon's lock every 100 ms.
  */
 public final class IdleCpu implements Bar {
   private static final int RANKS = 8;
+
+  /** About 2,300 steps: daemon and ranks have run before they wait, as those of a job have. */
+  private static final int LINES = 400_000;
+
   private static final int WINDOWS = 10;
   private static final long WINDOW_NS = TimeUnit.SECONDS.toNanos(3);
   private static final long SOON_NS = TimeUnit.SECONDS.toNanos(120);
@@ -57,7 +63,7 @@ public final class IdleCpu implements Bar {
     Path folder = DirectoryTree.make(Path.of("/dev/shm"));
     try {
       String url = "file:" + folder.resolve("stream");
-      Path text = Files.writeString(folder.resolve("a.txt"), "a few words\n".repeat(2_000));
+      Path text = Files.writeString(folder.resolve("a.txt"), "a few words\n".repeat(LINES));
       end(start("init", url, "--dp", "1"));
       end(start("ingest", url, text.toString(), "--seq-len", "256", "--global-batch", "8"));
       Path directory = folder.resolve("d");
@@ -76,21 +82,23 @@ public final class IdleCpu implements Bar {
   private Verdict measure(BenchRun run, Process daemon, Path directory, String url)
       throws InterruptedException {
     List<Thread> threads = new ArrayList<>();
+    LongAdder taken = new LongAdder();
     for (int i = 0; i < RANKS; i++) {
       int rank = i;
-      threads.add(Thread.ofPlatform().start(() -> waitForSteps(directory, url, rank)));
+      threads.add(Thread.ofPlatform().start(() -> waitForSteps(directory, url, rank, taken)));
     }
     try {
       Sample daemonPercent = new Sample();
       Sample rankPercent = new Sample();
-      for (int window = 0; window < 1 + run.rounds(WINDOWS); window++) {
+      while (daemonPercent.count() < run.rounds(WINDOWS)) {
+        long takenBefore = taken.sum();
         long daemonBefore = cpuNanos(daemon);
         long ranksBefore = ProcessTime.nanos();
         long untilNs = SystemNanoClock.INSTANCE.nanoTime() + WINDOW_NS;
         while (SystemNanoClock.INSTANCE.nanoTime() - untilNs < 0) {
           LockSupport.parkNanos(WINDOW_NS);
         }
-        if (window > 0) { // in the first one they attach and read what there is
+        if (takenBefore > 0 && takenBefore == taken.sum()) { // before, they read what there is
           daemonPercent.add(100.0 * (cpuNanos(daemon) - daemonBefore) / WINDOW_NS);
           rankPercent.add(100.0 * (ProcessTime.nanos() - ranksBefore) / WINDOW_NS / RANKS);
         }
@@ -117,7 +125,7 @@ public final class IdleCpu implements Bar {
   }
 
   /** Ends when it is interrupted, or when the daemon is gone. */
-  private static void waitForSteps(Path directory, String url, int rank) {
+  private static void waitForSteps(Path directory, String url, int rank, LongAdder taken) {
     SystemNanoClock clock = SystemNanoClock.INSTANCE;
     RankContext context =
         new RankContext()
@@ -133,6 +141,7 @@ public final class IdleCpu implements Bar {
             return;
           }
           lease.release();
+          taken.increment();
         } catch (StepTimeoutException late) {
           return;
         }

@@ -8,7 +8,7 @@ import java.util.concurrent.TimeUnit;
 import org.agrona.concurrent.IdleStrategy;
 
 /**
- * Sleeps on the doorbell, ever longer while nothing happens, up to 10 ms: a rank that releases a
+ * Sleeps on the doorbell, ever longer while nothing happens, up to 20 ms: a rank that releases a
  * step and a fetch that ends wake the agent, Aeron cannot and is looked at when the sleep ends. So
  * the first sleeps are short where somebody talks through Aeron, and only there: each one that ends
  * in vain takes processor time from the fetch that it waits for. Used by the agent's thread, except
@@ -18,7 +18,7 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private static final int SPINS = 20;
   private static final long TALK_SLEEP_NS = TimeUnit.MICROSECONDS.toNanos(50);
   private static final long MIN_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(2);
-  private static final long MAX_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(10);
+  private static final long MAX_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
   private final Doorbell doorbell;
   private final FutexWaiter waiter;

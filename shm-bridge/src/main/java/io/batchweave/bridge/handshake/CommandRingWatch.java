@@ -14,6 +14,7 @@ final class CommandRingWatch {
 
   private final ManyToOneRingBuffer ring;
   private final AgentInvoker driver;
+  private long seenHead;
   private long stuckHead = -1;
   private long notedTail;
   private long stuckSinceNs;
@@ -21,6 +22,14 @@ final class CommandRingWatch {
   CommandRingWatch(ManyToOneRingBuffer ring, AgentInvoker driver) {
     this.ring = ring;
     this.driver = driver;
+  }
+
+  /** Whether the driver took commands since this was last asked. */
+  boolean hasMoved() {
+    long head = ring.consumerPosition();
+    boolean moved = head != seenHead;
+    seenHead = head;
+    return moved;
   }
 
   /** Looks once; returns the number of claims passed. */

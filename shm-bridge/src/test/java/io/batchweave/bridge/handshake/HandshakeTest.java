@@ -53,6 +53,7 @@ class HandshakeTest {
   private static final class ServerAgent implements Agent {
     private final AtomicLong stolenNs = new AtomicLong();
     private final AtomicLong cycles = new AtomicLong();
+    private final AtomicLong busyCycles = new AtomicLong();
     private final HandshakeServer server;
     private volatile int notYets;
     private volatile boolean silent;
@@ -88,8 +89,10 @@ class HandshakeTest {
 
     @Override
     public int doWork() {
+      int work = server.doWork();
+      busyCycles.addAndGet(Math.min(work, 1));
       cycles.incrementAndGet();
-      return server.doWork();
+      return work;
     }
 
     @Override
@@ -293,7 +296,32 @@ class HandshakeTest {
       LockSupport.parkNanos(50_000_000);
     }
     long cycles = agent.cycles.get() - before;
-    // A cycle per 10 ms, and the short ones of the back-off after the driver's own timers.
+    // A cycle per 10 ms, and the short ones of the back-off before.
     assertTrue(cycles < 1_000, "cycles per second=" + cycles);
+  }
+
+  /** Timers and heartbeats are no work: a daemon to which nobody talks sleeps through them. */
+  @Test
+  void shouldReportNoWorkWhenNobodyTalks() {
+    attach(1, PROMISE_NS);
+    long untilNs = CLOCK.nanoTime() + 10 * PROMISE_NS;
+    long busy;
+    do {
+      assertTrue(CLOCK.nanoTime() - untilNs < 0, "always busy");
+      busy = agent.busyCycles.get();
+      for (int timer = 0; timer < 20; timer++) {
+        agent.stolenNs.addAndGet(TimeUnit.MILLISECONDS.toNanos(100));
+        awaitCycles(2, untilNs);
+      }
+    } while (agent.busyCycles.get() != busy);
+    attach(2, PROMISE_NS);
+    assertTrue(agent.busyCycles.get() > busy, "busy=" + busy);
+  }
+
+  private void awaitCycles(int count, long untilNs) {
+    long last = agent.cycles.get() + count;
+    while (agent.cycles.get() < last && CLOCK.nanoTime() - untilNs < 0) {
+      LockSupport.parkNanos(1_000_000);
+    }
   }
 }
