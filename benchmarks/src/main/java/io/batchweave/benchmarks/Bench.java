@@ -2,6 +2,7 @@ package io.batchweave.benchmarks;
 
 import io.batchweave.bridge.daemon.Copies;
 import io.batchweave.bridge.daemon.Crc32cBenchmark;
+import io.batchweave.bridge.daemon.FetchMemory;
 import io.batchweave.bridge.daemon.HandoffBenchmark;
 import io.batchweave.bridge.daemon.HeapPerFetch;
 import io.batchweave.bridge.daemon.IdleCpu;
@@ -45,6 +46,7 @@ public final class Bench {
     List<Bar> bars = new ArrayList<>();
     bars.add(new StoreToRing());
     bars.add(new HeapPerFetch());
+    bars.add(new FetchMemory());
     bars.add(new Copies());
     bars.add(HandoffBenchmark.bar());
     bars.add(RingThroughputBenchmark.bar());

@@ -41,6 +41,7 @@ final class FetchRig implements AutoCloseable {
   static final int SLICES = 8;
 
   private static final int FETCHES = 8;
+  private static final long UPLOAD_CHUNK_BYTES = 1 << 20;
   private static final int ATTEMPTS = 3;
   private static final NativeMemory MEMORY = NativeMemory.system();
   private static final SystemNanoClock CLOCK = SystemNanoClock.INSTANCE;
@@ -154,16 +155,19 @@ final class FetchRig implements AutoCloseable {
     List<SlicePlan.PlannedSlice> slices = new ArrayList<>();
     Path file = objects.resolve("upload");
     SplittableRandom random = new SplittableRandom(sliceBytes);
-    byte[] bytes = new byte[Math.toIntExact(sliceBytes)];
+    byte[] chunk = new byte[Math.toIntExact(Math.min(sliceBytes, UPLOAD_CHUNK_BYTES))];
     long end = 0;
     try (OutputStream out = Files.newOutputStream(file)) {
       for (int dp = 0; dp < SLICES; dp++) {
         long padding = TgbLayout.paddingAfter(end);
         out.write(new byte[(int) padding]);
-        random.nextBytes(bytes);
-        out.write(bytes);
         CRC32C crc = new CRC32C();
-        crc.update(bytes);
+        for (long left = sliceBytes; left > 0; left -= chunk.length) {
+          int length = (int) Math.min(left, chunk.length);
+          random.nextBytes(chunk);
+          out.write(chunk, 0, length);
+          crc.update(chunk, 0, length);
+        }
         long offset = end + padding;
         end = offset + sliceBytes;
         SliceEntry entry = new SliceEntry(offset, sliceBytes, (int) crc.getValue(), 1, 1, 1);

@@ -1,0 +1,199 @@
+package io.batchweave.bridge.daemon;
+
+import io.batchweave.benchmarks.Bar;
+import io.batchweave.benchmarks.BenchRun;
+import io.batchweave.benchmarks.Verdict;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
+import java.lang.management.BufferPoolMXBean;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.StringTokenizer;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import software.amazon.awssdk.crt.CRT;
+
+/**
+ * Question: does the memory that the daemon needs for fetching depend on the size of what it
+ * fetches? Anonymous memory of the process after a row of fetches of 1 to 256 MiB by the daemon's
+ * own fetcher, each size in a process of its own with the same small heap, touched from the start:
+ * so what differs is direct and native. Live heap, direct buffers and what the AWS CRT counts of
+ * its own are printed beside; the CRT does not count the buffers of its parts, which are most of
+ * it.
+ *
+ * <p>Ceiling: what the smallest size takes.
+ */
+public final class FetchMemory implements Bar {
+  private static final long MIB = 1L << 20;
+  private static final long[] SIZES = {MIB, 16 * MIB, 64 * MIB, 256 * MIB};
+  private static final int FETCHES = 40;
+  private static final int WARMUP = 300;
+  private static final long LOOK_NS = TimeUnit.MICROSECONDS.toNanos(500);
+
+  /** How much more than at the smallest size counts as the same. */
+  private static final double SAME_BYTES = 16 * MIB;
+
+  /** Creates one. */
+  public FetchMemory() {}
+
+  /** What a process says, in bytes. */
+  private record Kept(long heap, long direct, long crt, long resident, long residentAtMost) {}
+
+  @Override
+  public String name() {
+    return "memory";
+  }
+
+  @Override
+  public String question() {
+    return "memory of a daemon that fetches 1 to 256 MiB at a time: heap, direct and the CRT's";
+  }
+
+  @Override
+  public Verdict measure(BenchRun run) throws IOException, InterruptedException {
+    long least = Long.MAX_VALUE;
+    long most = 0;
+    for (long size : SIZES) {
+      Kept kept = measure(size, run.rounds(FETCHES));
+      run.say(
+          "  %9d bytes: heap %.1f MiB, direct %.1f, CRT %.1f; resident %.0f at rest, %.0f at most"
+              .formatted(
+                  size,
+                  (double) kept.heap() / MIB,
+                  (double) kept.direct() / MIB,
+                  (double) kept.crt() / MIB,
+                  (double) kept.resident() / MIB,
+                  (double) kept.residentAtMost() / MIB));
+      least = Math.min(least, kept.resident());
+      most = Math.max(most, kept.resident());
+    }
+    double more = most - least;
+    return new Verdict(
+        name(),
+        (double) most / MIB,
+        "MiB",
+        (double) least / MIB,
+        "<= 16 MiB between sizes",
+        more <= SAME_BYTES);
+  }
+
+  private static Kept measure(long sizeBytes, int fetches)
+      throws IOException, InterruptedException {
+    Process process =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
+                "-Daws.crt.memory.tracing=1",
+                "-Xms64m",
+                "-Xmx64m",
+                "-XX:+AlwaysPreTouch",
+                "-XX:+UseSerialGC",
+                "-cp",
+                System.getProperty("java.class.path"),
+                FetchMemory.class.getName(),
+                Long.toString(sizeBytes),
+                Integer.toString(fetches))
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start();
+    String line;
+    try (BufferedReader out =
+        new BufferedReader(
+            new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+      line = out.readLine();
+    }
+    int code = process.waitFor();
+    if (code != 0 || line == null) {
+      throw new IOException("the fetching process ended: exit code=" + code);
+    }
+    StringTokenizer numbers = new StringTokenizer(line);
+    return new Kept(next(numbers), next(numbers), next(numbers), next(numbers), next(numbers));
+  }
+
+  private static long next(StringTokenizer numbers) {
+    return Long.parseLong(numbers.nextToken());
+  }
+
+  /**
+   * Fetches and says what was kept.
+   *
+   * @param arguments bytes of a fetch, number of fetches
+   */
+  public static void main(String[] arguments) throws IOException {
+    long sizeBytes = Long.parseLong(arguments[0]);
+    int fetches = Integer.parseInt(arguments[1]);
+    try (FetchRig rig = new FetchRig(2 * sizeBytes + MIB);
+        Watch watch = new Watch()) {
+      FetchRig.Subject small = rig.upload(MIB / 16 / FetchRig.SLICES);
+      FetchRig.Subject subject = rig.upload(sizeBytes / FetchRig.SLICES);
+      fetch(rig, small, WARMUP);
+      watch.start();
+      fetch(rig, subject, fetches);
+      System.gc();
+      System.out.printf(
+          Locale.ROOT,
+          "%d %d %d %d %d%n",
+          ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed(),
+          directBytes(),
+          CRT.nativeMemory(),
+          residentBytes(),
+          watch.most);
+    }
+  }
+
+  private static void fetch(FetchRig rig, FetchRig.Subject subject, int times) {
+    for (int i = 0; i < times; i++) {
+      rig.fetch(subject.checked(), rig.nextPosition(subject.checked().lengthBytes()));
+    }
+  }
+
+  private static long directBytes() {
+    long bytes = 0;
+    for (BufferPoolMXBean pool : ManagementFactory.getPlatformMXBeans(BufferPoolMXBean.class)) {
+      bytes += pool.getName().equals("direct") ? pool.getMemoryUsed() : 0;
+    }
+    return bytes;
+  }
+
+  /** Anonymous memory of this process that is in use: not the ring, which is a file. */
+  private static long residentBytes() {
+    try {
+      for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+        if (line.startsWith("RssAnon:")) {
+          return 1024 * Long.parseLong(line.replaceAll("[^0-9]", ""));
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    throw new IllegalStateException("/proc/self/status has no RssAnon");
+  }
+
+  /** Looks at that again and again. */
+  private static final class Watch implements AutoCloseable {
+    private final Thread thread = Thread.ofPlatform().daemon().unstarted(this::look);
+    private volatile long most;
+    private volatile boolean closed;
+
+    void start() {
+      thread.start();
+    }
+
+    private void look() {
+      while (!closed) {
+        most = Math.max(most, residentBytes());
+        LockSupport.parkNanos(LOOK_NS);
+      }
+    }
+
+    @Override
+    public void close() {
+      closed = true;
+    }
+  }
+}
