@@ -1,7 +1,8 @@
 """A training loop that waits for its data: colocated workers against BatchWeave, in turn.
 
 Arguments: the settings, a JSON file with ``stepMs`` (the accelerator's), ``costs`` (processor
-milliseconds of preprocessing per step), ``workers``, ``rounds``, ``steps`` and ``colocatedSteps``
+milliseconds of preprocessing per step), ``starvedCost`` (the one for which there are no more cores
+elsewhere than here), ``workers``, ``rounds``, ``steps`` and ``colocatedSteps``
 (that are counted), ``mib`` (of a step), ``spare`` (how much quicker than the accelerator producers
 are), ``ahead`` (steps that they are ahead at first), ``stream``, ``directory`` (the daemon's),
 ``produce`` (the command line of a producer), ``work``. Prints one JSON line for each measurement:
@@ -215,9 +216,9 @@ def main() -> None:
                     settings, producers, loader, cost, remote, settings["ahead"]
                 )
                 tell("batchweave", cost, remote, measured)
-            cost = settings["costs"][-1]
-            measured = elsewhere(settings, producers, loader, cost, starved, UNCOUNTED)
-            tell("starved", cost, starved, measured)
+        cost = settings["starvedCost"]
+        measured = elsewhere(settings, producers, loader, cost, starved, UNCOUNTED)
+        tell("starved", cost, starved, measured)
         loader.close()
     finally:
         producers.close()

@@ -39,6 +39,7 @@ final class EndToEnd implements Bar {
   private static final double SPARE = 1.1;
   private static final int MIB_PER_STEP = 1;
   private static final int AHEAD = 24;
+  private static final int STARVED_COST = 120;
   private static final double TALLEST = 8;
   private static final List<Integer> COSTS = List.of(0, 30, 60, 75, 90, 120, 180, 240, 360);
   private static final List<Integer> QUICK_COSTS = List.of(0, 60, 90, 240);
@@ -95,9 +96,10 @@ final class EndToEnd implements Bar {
       Map<String, Object> settings = new HashMap<>();
       settings.put("stepMs", STEP_MS);
       settings.put("costs", costs);
+      settings.put("starvedCost", STARVED_COST);
       settings.put("workers", Runtime.getRuntime().availableProcessors());
       settings.put("rounds", full ? 3 : 2);
-      settings.put("steps", full ? 60 : 40);
+      settings.put("steps", full ? 48 : 40);
       settings.put("colocatedSteps", full ? 24 : 12);
       settings.put("mib", MIB_PER_STEP);
       settings.put("spare", SPARE);

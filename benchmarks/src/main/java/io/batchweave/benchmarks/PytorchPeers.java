@@ -22,7 +22,7 @@ import tools.jackson.databind.ObjectMapper;
  * <p>Ceiling: the AWS CRT's client alone that gets the plain loader's objects, four at a time, into
  * a file in memory: nobody has a batch before its bytes are there.
  *
- * <p>The same batches for all: 32 pictures of 3 x 224 x 224 bytes with 512 tokens each, 4.7 MB.
+ * <p>The same batches for all: 32 pictures of 3 x 224 x 224 bytes with 512 tokens each, 4.9 MB.
  * Each loader gets them in the form that its documentation advises and as far ahead as the others:
  *
  * <ul>
@@ -253,6 +253,7 @@ final class PytorchPeers implements Bar {
     others.sort(null);
     run.say("  batchweave against    MB/s       [95 %]            next() ready p50    CPU per MiB");
     Passes best = null;
+    double least = Double.POSITIVE_INFINITY;
     for (String other : others) {
       Passes theirs = of(all, other);
       Sample faster = ratios(ours.megabytesPerSecond, theirs.megabytesPerSecond);
@@ -266,9 +267,8 @@ final class PytorchPeers implements Bar {
                   interval.high(),
                   ours.readyMicros.median() / theirs.readyMicros.median(),
                   ratios(ours.cpuMsPerMib, theirs.cpuMsPerMib).median()));
-      if (other.endsWith(COLD)
-          && (best == null
-              || theirs.megabytesPerSecond.median() > best.megabytesPerSecond.median())) {
+      if (other.endsWith(COLD) && faster.median() < least) {
+        least = faster.median();
         best = theirs;
       }
     }
@@ -282,7 +282,7 @@ final class PytorchPeers implements Bar {
     }
     return Verdict.reported(
         name(),
-        ratios(ours.megabytesPerSecond, best.megabytesPerSecond).median(),
+        least,
         "x the best other loader's MB/s",
         ratios(bare, best.megabytesPerSecond).median());
   }
