@@ -2,8 +2,8 @@
 
 Arguments: the settings, a JSON file with ``stepMs`` (the accelerator's), ``costs`` (processor
 milliseconds of preprocessing per step), ``starvedCost`` (the one for which there are no more cores
-elsewhere than here), ``workers``, ``rounds``, ``steps`` and ``colocatedSteps``
-(that are counted), ``mib`` (of a step), ``spare`` (how much quicker than the accelerator producers
+elsewhere than here), ``workers``, ``rounds``, ``steps`` and ``colocatedSteps`` (that are
+counted), ``mib`` (of a step), ``spare`` (how much quicker than the accelerator producers
 are), ``ahead`` (steps that they are ahead at first), ``stream``, ``directory`` (the daemon's),
 ``produce`` (the command line of a producer), ``work``. Prints one JSON line for each measurement:
 the mean time of a step in seconds, and every ``next()`` in microseconds.
@@ -17,6 +17,7 @@ uploads and commits, the store, the daemon, the rank.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import pathlib
@@ -34,7 +35,10 @@ from batchweave.torch import StepLoader
 
 MIB = 1 << 20
 UNCOUNTED = 4
-SETTLING = 32
+DRAINED = 32
+SETTLED = 48
+SETTLING_MOST = 200
+WAITED_MICROS = 5_000
 LEFT_OVER = 8
 PREFETCH = 4
 
@@ -104,19 +108,24 @@ class Producers:
             if not self.change.wait_for(lambda: self.committed >= self.told, 60):
                 raise SystemExit("the producer commits nothing")
 
-    def go_on(self, steps: int, interval_s: float) -> threading.Thread:
-        """Adds the others one by one, meanwhile."""
+    @contextlib.contextmanager
+    def going_on(self, interval_s: float) -> Iterator[None]:
+        """Adds one step after the other, meanwhile."""
+        enough = threading.Event()
 
         def pace() -> None:
-            due = time.perf_counter()
-            for _ in range(steps):
-                due += interval_s
-                time.sleep(max(0.0, due - time.perf_counter()))
+            due = time.perf_counter() + interval_s
+            while not enough.wait(max(0.0, due - time.perf_counter())):
                 self.add()
+                due += interval_s
 
         thread = threading.Thread(target=pace, daemon=True)
         thread.start()
-        return thread
+        try:
+            yield
+        finally:
+            enough.set()
+            thread.join()
 
     def close(self) -> None:
         if self.process.stdin is not None:
@@ -127,22 +136,25 @@ class Producers:
             self.process.kill()
 
 
+def step(batches: Iterator[dict[str, Any]], step_s: float) -> float:
+    """Takes a step and lets the accelerator work on it; how long ``next()`` took, microseconds."""
+    asked = time.perf_counter()
+    batch = next(batches)
+    took = (time.perf_counter() - asked) * 1e6
+    batch["tokens"][::1024].sum()
+    del batch
+    time.sleep(step_s)
+    return took
+
+
 def train(
     batches: Iterator[dict[str, Any]], uncounted: int, steps: int, step_s: float
 ) -> dict[str, Any]:
-    """The loop: take a step, let the accelerator work on it."""
-    took: list[float] = []
-    began = 0.0
-    for number in range(uncounted + steps):
-        if number == uncounted:
-            began = time.perf_counter()
-        asked = time.perf_counter()
-        batch = next(batches)
-        if number >= uncounted:
-            took.append((time.perf_counter() - asked) * 1e6)
-        batch["tokens"][::1024].sum()
-        del batch
-        time.sleep(step_s)
+    """The loop."""
+    for _ in range(uncounted):
+        step(batches, step_s)
+    began = time.perf_counter()
+    took = [step(batches, step_s) for _ in range(steps)]
     return {"stepSeconds": (time.perf_counter() - began) / steps, "nextMicros": took}
 
 
@@ -166,26 +178,39 @@ def cores(settings: dict[str, Any], cost: float) -> int:
     return max(1, math.ceil(cost * settings["spare"] / settings["stepMs"]))
 
 
-def elsewhere(
-    settings: dict[str, Any],
-    producers: Producers,
-    loader: StepLoader,
-    cost: float,
-    remote: int,
-    ahead: int,
-) -> dict[str, Any]:
-    """A pass after a pause of the producers, which a stream that goes on does not have.
+def settle(batches: Iterator[dict[str, Any]], step_s: float) -> None:
+    """Goes on until no step of some was waited for.
 
-    The daemon looks the more rarely for something new the longer nothing came, at most a second
-    apart, and gets quicker with each version that it finds: those steps are not counted.
+    In turn with colocated workers the producers pause, which those of a job do not. The daemon looks
+    the more rarely for something new the longer nothing came, at most a second apart, and gets
+    quicker with each version that it finds. What is waited for later counts.
     """
-    steps = settings["steps"]
-    interval_s = max(cost / remote, settings["stepMs"] / settings["spare"]) / 1e3
-    producers.get_ahead(ahead)
-    rest = producers.go_on(SETTLING + steps - ahead, interval_s)
-    measured = train(iter(loader), SETTLING, steps, settings["stepMs"] / 1e3)
-    rest.join()
-    return measured
+    ready = 0
+    for _ in range(SETTLING_MOST):
+        ready = ready + 1 if step(batches, step_s) < WAITED_MICROS else 0
+        if ready == SETTLED:
+            return
+
+
+def elsewhere(
+    settings: dict[str, Any], producers: Producers, loader: StepLoader, cost: float, remote: int
+) -> dict[str, Any]:
+    step_s = settings["stepMs"] / 1e3
+    producers.get_ahead(max(0, settings["ahead"] - producers.told + loader.reader.next_step))
+    with producers.going_on(max(cost / remote / 1e3, step_s / settings["spare"])):
+        settle(iter(loader), step_s)
+        return train(iter(loader), 0, settings["steps"], step_s)
+
+
+def starved(
+    settings: dict[str, Any], producers: Producers, loader: StepLoader, cost: float, remote: int
+) -> dict[str, Any]:
+    """Nothing is left of what was made before."""
+    while loader.reader.next_step < producers.told:
+        next(iter(loader))
+    with producers.going_on(cost / remote / 1e3):
+        steps = settings["colocatedSteps"]
+        return train(iter(loader), DRAINED, steps, settings["stepMs"] / 1e3)
 
 
 def main() -> None:
@@ -206,19 +231,14 @@ def main() -> None:
             told = {"what": what, "costMs": cost, "cores": remote, **measured}
             print(json.dumps(told), flush=True)
 
-        starved = settings["workers"]
         for _ in range(settings["rounds"]):
             tell("bare", 0, 0, bare(settings["steps"], settings["stepMs"] / 1e3))
             for cost in settings["costs"]:
                 tell("colocated", cost, settings["workers"], colocated(settings, cost))
                 remote = cores(settings, cost)
-                measured = elsewhere(
-                    settings, producers, loader, cost, remote, settings["ahead"]
-                )
-                tell("batchweave", cost, remote, measured)
-        cost = settings["starvedCost"]
-        measured = elsewhere(settings, producers, loader, cost, starved, UNCOUNTED)
-        tell("starved", cost, starved, measured)
+                tell("batchweave", cost, remote, elsewhere(settings, producers, loader, cost, remote))
+        cost, remote = settings["starvedCost"], settings["workers"]
+        tell("starved", cost, remote, starved(settings, producers, loader, cost, remote))
         loader.close()
     finally:
         producers.close()

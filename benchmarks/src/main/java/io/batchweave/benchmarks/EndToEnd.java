@@ -26,8 +26,11 @@ import tools.jackson.databind.ObjectMapper;
  * have made it, N being what supplies a tenth more than the accelerator takes. All that follows is
  * real and runs beside the trainer, on its cores, which flatters nobody: reading, checksums, upload
  * and commit of the producer, the S3 server, the daemon, and the rank that follows the end of the
- * stream. Each pass begins 24 steps behind the producer. One line shows the same with no more
- * remote cores than the node has: BatchWeave moves work, it does not make it less.
+ * stream. Each pass begins 24 steps behind the producer and counts from where 48 steps in a row
+ * were there when they were asked for: in turn with the workers the producers pause, and the
+ * daemon, which looks for news the more rarely the longer none came, needs some versions to be
+ * quick again. One line shows the same with no more remote cores than the node has: BatchWeave
+ * moves work, it does not make it less.
  *
  * <p>A step's time is that of the loop over its steps, so that two workers that end together do not
  * count as one long and one short step. The published system reports 2.68 to 7.73 times over
