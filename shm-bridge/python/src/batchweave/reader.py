@@ -376,6 +376,6 @@ def attach(stream: str, **options: object) -> Reader:
 
 
 def _seconds(deadline_s: float) -> float:
-    if math.isnan(deadline_s) or deadline_s < 0:
+    if not deadline_s >= 0:  # so that NaN is refused, too
         raise Refused(f"a deadline is a number of seconds from now: {deadline_s=}")
-    return -1.0 if math.isinf(deadline_s) else float(deadline_s)
+    return -1.0 if deadline_s == math.inf else float(deadline_s)

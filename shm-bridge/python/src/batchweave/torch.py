@@ -87,7 +87,9 @@ class StepLoader(IterableDataset[dict[str, Any]]):
         return self
 
     def __next__(self) -> dict[str, Any]:
-        reader = self._attached()
+        reader = self._reader
+        if reader is None or self._process != os.getpid():
+            reader = self._attached()
         stream = 0
         if self._pinned and torch.cuda.is_initialized():
             stream = torch.cuda.current_stream().cuda_stream
@@ -95,12 +97,12 @@ class StepLoader(IterableDataset[dict[str, Any]]):
         if taken is None:
             raise StopIteration
         step, _, slices = taken
-        return self._batch(step, slices)
+        if len(slices) == 1:
+            return slices[0].capsules(False, _from_capsule)
+        return self._joined(step, slices)
 
-    def _batch(self, step: int, slices: tuple[Slice, ...]) -> dict[str, Any]:
-        parts = [part.capsules(consumer=_from_capsule) for part in slices]
-        if len(parts) == 1:
-            return parts[0]
+    def _joined(self, step: int, slices: tuple[Slice, ...]) -> dict[str, Any]:
+        parts = [part.capsules(False, _from_capsule) for part in slices]
         names = parts[0].keys()
         if any(part.keys() != names for part in parts):
             raise CorruptSlice(
