@@ -141,7 +141,7 @@ class DaemonStopTest extends DaemonFixture {
       ServedDaemon daemon = ServedDaemon.serving(directory, url(), 1 << 20);
       Process trainer = NativeProgram.start(command, Map.of(), output);
       try {
-        for (int life = 1; life <= 3; life++) {
+        for (int life = 1; life <= 2; life++) {
           stream.add(10);
           int all = 10 * life;
           await("all steps so far", () -> steps(output).size() == all);
@@ -152,7 +152,7 @@ class DaemonStopTest extends DaemonFixture {
         stream.seal();
         assertTrue(trainer.waitFor(100, TimeUnit.SECONDS), () -> "hangs at " + steps(output));
         assertEquals(0, trainer.exitValue(), () -> "after " + steps(output));
-        assertEquals(LongStream.range(0, 30).boxed().toList(), steps(output));
+        assertEquals(LongStream.range(0, 20).boxed().toList(), steps(output));
       } finally {
         trainer.destroyForcibly().waitFor();
         daemon.close();

@@ -61,9 +61,15 @@ final class ServedDaemon implements AutoCloseable {
   }
 
   ServedDaemon awaitServing() {
+    return awaitServing(DaemonFixture.SOON_NS);
+  }
+
+  /** A large ring takes its time to allocate. */
+  ServedDaemon awaitServing(long timeoutNs) {
     DaemonFixture.await(
         "serving: " + lines,
-        () -> !process.isAlive() || lines.stream().anyMatch(line -> line.startsWith("serving: ")));
+        () -> !process.isAlive() || lines.stream().anyMatch(line -> line.startsWith("serving: ")),
+        timeoutNs);
     assertTrue(process.isAlive(), () -> "ended: " + lines);
     return this;
   }
