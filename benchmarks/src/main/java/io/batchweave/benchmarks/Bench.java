@@ -2,6 +2,7 @@ package io.batchweave.benchmarks;
 
 import io.batchweave.bridge.daemon.Copies;
 import io.batchweave.bridge.daemon.Crc32cBenchmark;
+import io.batchweave.bridge.daemon.DaemonCpu;
 import io.batchweave.bridge.daemon.FetchMemory;
 import io.batchweave.bridge.daemon.HandoffBenchmark;
 import io.batchweave.bridge.daemon.HeapPerFetch;
@@ -62,6 +63,7 @@ public final class Bench {
     bars.add(new KafkaIngest());
     bars.add(new Amplification());
     bars.add(new KafkaRead());
+    bars.add(new DaemonCpu());
     bars.add(new KafkaPoll());
     bars.add(new JcstressBar());
     bars.add(new SmallBatches());

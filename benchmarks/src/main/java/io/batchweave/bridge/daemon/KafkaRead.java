@@ -2,7 +2,6 @@ package io.batchweave.bridge.daemon;
 
 import io.batchweave.benchmarks.Bar;
 import io.batchweave.benchmarks.BenchRun;
-import io.batchweave.benchmarks.ProcessTime;
 import io.batchweave.benchmarks.Sample;
 import io.batchweave.benchmarks.Verdict;
 import io.batchweave.bridge.daemon.ColdSteps.Way;
@@ -13,7 +12,7 @@ import java.util.Map;
 
 /**
  * Question: how long does a node wait for its 8 slices of 1 MiB of a step of 64 MiB that nobody has
- * prefetched, and what does a MiB cost it of processor time?
+ * prefetched?
  *
  * <p>The daemon's own way: looks the step up in its window of the log, plans, fetches into the ring
  * and checks; what follows until a rank has it is {@code handoff-java}. A node of Kafka is a
@@ -24,29 +23,14 @@ import java.util.Map;
  *
  * <p>Ceiling: the store's own latency, a bare GET of the CRT; beside it a bare copy from file to
  * file; 8 MiB into the same ring.
- *
- * <p>Processor time is that of this process for reading all steps one after the other, the daemon's
- * way on S3 against the consumer in its best layout, checksums looked at on both sides; without
- * them, as those set a consumer who count cycles, it stands beside it.
  */
 public final class KafkaRead implements Bar {
   private static final double GOAL = 0.25;
-  private static final double GOAL_CPU = 0.5;
   private static final double TAIL = 0.99;
   private static final int ROUNDS = 150;
   private static final int NODES = 8;
-  private static final int CPU_ROUNDS = 15;
   private static final List<Way> LATENCY =
       List.of(Way.S3, Way.BARE_S3, Way.FILES, Way.BARE_FILES, Way.NATURAL, Way.BEST);
-  private static final List<Way> CPU =
-      List.of(
-          Way.S3,
-          Way.BARE_S3,
-          Way.FILES,
-          Way.BARE_FILES,
-          Way.BEST_USUAL,
-          Way.BEST_CHECKED,
-          Way.BEST);
 
   /** Creates one. */
   public KafkaRead() {}
@@ -58,7 +42,7 @@ public final class KafkaRead implements Bar {
 
   @Override
   public String question() {
-    return "a node's 8 MiB of a step that nobody prefetched: latency and CPU, against consumers";
+    return "a node's 8 MiB of a step that nobody prefetched: latency, against consumers";
   }
 
   @Override
@@ -90,14 +74,13 @@ public final class KafkaRead implements Bar {
         worst = Math.max(worst, of(latency, way).median() / natural);
         worst = Math.max(worst, of(latency, way).quantile(TAIL) / naturalTail);
       }
-      double cpu = cpu(run, steps);
       return new Verdict(
           name(),
           worst,
           "x Kafka's natural layout",
           of(latency, Way.BARE_S3).median() / natural,
-          "<= 0.25 with CPU per MiB <= 0.5 x",
-          worst <= GOAL && cpu <= GOAL_CPU);
+          "<= " + GOAL,
+          worst <= GOAL);
     }
   }
 
@@ -126,35 +109,5 @@ public final class KafkaRead implements Bar {
         "  %s less %s: %.2f ms; Kafka's best layout: %.2f ms"
             .formatted(
                 ours.label(), bare.label(), own * 1e3, of(latency, Way.BEST).median() * 1e3));
-  }
-
-  /** Processor time per MiB on S3, times that of the consumer which looks at checksums. */
-  private static double cpu(BenchRun run, ColdSteps steps) throws IOException {
-    double mib = (double) ColdSteps.STEPS * ColdSteps.NODE_BYTES / (1 << 20);
-    Map<Way, Sample> millis = new EnumMap<>(Way.class);
-    for (int round = -2; round < run.rounds(CPU_ROUNDS); round++) {
-      for (int i = 0; i < CPU.size(); i++) {
-        Way way = CPU.get(Math.floorMod(round + i, CPU.size()));
-        long beforeNs = ProcessTime.nanos();
-        steps.readAll(way);
-        double taken = (ProcessTime.nanos() - beforeNs) / 1e6 / mib;
-        if (round >= 0) {
-          millis.computeIfAbsent(way, ignored -> new Sample()).add(taken);
-        }
-      }
-    }
-    double kafka = of(millis, Way.BEST_CHECKED).median();
-    millis.forEach((way, sample) -> {
-      Sample.Interval interval = sample.interval();
-      run.say(
-          "  %-22s %.3f CPU ms/MiB [%.3f, %.3f], %.3f of the consumer with checksums"
-              .formatted(
-                  way.label(),
-                  sample.median(),
-                  interval.low(),
-                  interval.high(),
-                  sample.median() / kafka));
-    });
-    return of(millis, Way.S3).median() / kafka;
   }
 }
