@@ -40,6 +40,11 @@ interface Choices {
   /** One of so many. */
   long below(long bound);
 
+  /** One of so many that are alike: whoever goes through all ways takes the first. */
+  default long anyOf(long bound) {
+    return below(bound);
+  }
+
   /** Whether it happens. */
   boolean happens(Whim whim);
 

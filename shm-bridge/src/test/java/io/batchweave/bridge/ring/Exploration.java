@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 import org.agrona.collections.LongHashSet;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Every interleaving of a small {@link RingWorld}: each rank's stores and loads, requests that end
@@ -32,7 +33,12 @@ final class Exploration {
       int rankDeaths,
       int anew,
       Set<Choices.Whim> whims,
-      long maxStates) {}
+      long maxStates) {
+    /** Whether it is to come to its end. */
+    boolean isWhole() {
+      return maxStates == Long.MAX_VALUE;
+    }
+  }
 
   /** What was found. */
   record Found(
@@ -57,6 +63,11 @@ final class Exploration {
         made.add(new int[] {0, (int) bound});
       }
       return made.get(at++)[0];
+    }
+
+    @Override
+    public long anyOf(long bound) {
+      return 0;
     }
 
     @Override
@@ -120,15 +131,22 @@ final class Exploration {
   }
 
   static Found explore(Scope scope) {
-    return new Exploration(scope).run();
+    return new Exploration(scope).run(null);
   }
 
-  private Found run() {
+  /** The same with something wrong. */
+  static Found explore(Scope scope, RingBug bug) {
+    return new Exploration(scope).run(bug);
+  }
+
+  private Found run(@Nullable RingBug bug) {
     RingWorld first = new RingWorld(scope.shape(), new Script(Set.of()));
+    first.bug = bug;
     add(new Node(first, scope.daemonDeaths(), scope.rankDeaths(), scope.anew()));
     while (!open.isEmpty() && seen.size() < scope.maxStates()) {
-      // Not the latest first, nor the earliest: what is looked at is spread over the whole.
-      int chosen = (int) bits.nextBelow(open.size());
+      // The latest first, so that few wait; where not all is looked at, every other time any.
+      boolean isAny = !scope.isWhole() && bits.nextBelow(2) == 0;
+      int chosen = (int) (isAny ? bits.nextBelow(open.size()) : open.size() - 1);
       Node node = open.get(chosen);
       Node last = open.removeLast();
       if (chosen < open.size()) {

@@ -16,6 +16,10 @@ final class ModelRank {
   boolean alive = true;
   boolean finished;
   long nextStep;
+
+  /** The step that this process took last; -1 when none. */
+  long lastStep = -1;
+
   @Nullable ModelReader file;
   final List<ModelReader> former = new ArrayList<>();
   boolean said;
@@ -37,6 +41,7 @@ final class ModelRank {
     copy.alive = alive;
     copy.finished = finished;
     copy.nextStep = nextStep;
+    copy.lastStep = lastStep;
     copy.said = said;
     copy.welcome = welcome;
     copy.attached = attached;

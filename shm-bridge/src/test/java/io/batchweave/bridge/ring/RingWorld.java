@@ -59,6 +59,9 @@ final class RingWorld {
   /** Whether no daemon runs. */
   boolean down;
 
+  /** What is wrong on purpose. */
+  @Nullable RingBug bug;
+
   /** Commands that the daemon still carries out before it is killed. */
   private long commandsLeft = Long.MAX_VALUE;
 
@@ -101,6 +104,7 @@ final class RingWorld {
     olderSteps = other.olderSteps;
     takeovers = other.takeovers;
     helds = other.helds;
+    bug = other.bug;
     down = other.down;
     commandsLeft = other.commandsLeft;
   }
@@ -180,7 +184,7 @@ final class RingWorld {
     for (Fetching fetching : fetches.values()) {
       StepRegion region = fetching.fetch().region();
       if (choices.happens(Whim.LATE_WRITE) && !isThere(fetching)) {
-        memory[(int) (region.offset() / PAGE + below(region.lengthBytes() / PAGE))] =
+        memory[(int) (region.offset() / PAGE + choices.anyOf(region.lengthBytes() / PAGE))] =
             fetching.tag();
       }
     }
@@ -205,7 +209,8 @@ final class RingWorld {
     for (ModelReader file : files.values()) {
       ModelControl read = controls.get(file.attachedTo);
       boolean found = read != null && !read.dropped;
-      if (file.locked && (found || file.attachedTo == 0)) {
+      boolean attaching = file.attachedTo == 0 && bug != RingBug.FORGETS_WHO_WAS_ATTACHING;
+      if (file.locked && (found || attaching)) {
         isRead |= found;
         file.expected = file.attachedTo;
         readers.add(
@@ -215,7 +220,7 @@ final class RingWorld {
                 new Coordinate(file.rank.index, 0),
                 file.attachedTo,
                 file.firstN,
-                file));
+                foundView(file)));
       }
     }
     if (isRead) {
@@ -231,6 +236,42 @@ final class RingWorld {
     drain();
   }
 
+  /** What the next daemon reads of a file. */
+  private ReaderView foundView(ModelReader file) {
+    long last = file.taken - 1;
+    boolean released =
+        (bug == RingBug.COUNTS_A_STEP_THAT_IS_BACKED_OUT_OF && file.rank.taking)
+            || bug == RingBug.TAKEN_IS_RELEASED;
+    long taken =
+        bug == RingBug.TAKES_OVER_WITHOUT_A_LOOK && file.held.containsKey(last) ? last : file.taken;
+    return released || taken != file.taken ? new OtherView(file, taken, released) : file;
+  }
+
+  /** What the daemon reads of a file. */
+  private ReaderView view(ModelReader file) {
+    return bug == RingBug.TAKEN_IS_RELEASED ? new OtherView(file, file.taken, true) : file;
+  }
+
+  /** What it reads of it when a generation was closed. */
+  private ReaderView closedView(ModelReader file) {
+    return bug == RingBug.CLOSES_WITHOUT_A_LOOK
+        ? new OtherView(file, Math.min(file.taken, file.firstN), false)
+        : view(file);
+  }
+
+  /** A file with another n taken, and perhaps the last one released. */
+  private record OtherView(ModelReader file, long taken, boolean released) implements ReaderView {
+    @Override
+    public boolean isAttached() {
+      return file.isAttached();
+    }
+
+    @Override
+    public boolean isAcked(long n) {
+      return file.isAcked(n) || (released && file.isAttached() && n < taken);
+    }
+  }
+
   private ModelControl newest() {
     return there(controls.get(machine.generation()));
   }
@@ -242,6 +283,11 @@ final class RingWorld {
       case RingCommand.Open open -> {
         assertTrue(fetches.isEmpty(), "opened while a request is unfinished");
         there(controls.get(open.generation())).state = ControlDescriptor.STATE_OPEN;
+        if (bug == RingBug.DROPS_CONTROLS_AT_ONCE) {
+          controls.values().stream()
+              .filter(control -> control.create.generation() < open.generation())
+              .forEach(control -> control.dropped = true);
+        }
       }
       case RingCommand.Publish publish -> {
         ModelControl control = newest();
@@ -256,13 +302,16 @@ final class RingWorld {
         there(controls.get(close.generation())).close(close.reason());
         closes++;
         olderSteps += close.reason() == CloseReason.OLDER_STEP ? 1 : 0;
-        machine.onClosed(reader -> there(files.get(reader)), nowNs);
+        machine.onClosed(reader -> closedView(there(files.get(reader))), nowNs);
       }
       case RingCommand.Fetch fetch -> startFetch(fetch);
       case RingCommand.Cancel cancel -> {
         Fetching fetching = fetches.get(cancel.fetchId());
         if (fetching != null) {
           fetching.cancelled().set(true);
+          if (bug == RingBug.CANCELLED_IS_FINISHED) {
+            machine.onFetchFinished(cancel.fetchId(), FetchOutcome.CANCELLED, null, "");
+          }
         }
       }
       case RingCommand.Welcome welcome -> {
@@ -374,10 +423,12 @@ final class RingWorld {
     StepRegion region = chosen.fetch().region();
     int from = (int) (region.offset() / PAGE);
     int pages = (int) (region.lengthBytes() / PAGE);
-    boolean verify = chosen.fetch().mode() == FetchMode.VERIFY_FIRST && isThere(chosen);
+    boolean verify =
+        chosen.fetch().mode() == FetchMode.VERIFY_FIRST
+            && (isThere(chosen) || bug == RingBug.TRUSTS_KEPT_BYTES);
     if (!verify) {
       checkNobodyHolds(region);
-      memory[from + (int) below(pages)] = chosen.tag(); // a late part, cancelled or not
+      memory[from + (int) choices.anyOf(pages)] = chosen.tag(); // a late part, cancelled or not
     }
     if (!finish) {
       return;
@@ -389,7 +440,9 @@ final class RingWorld {
       machine.onFetchFinished(
           chosen.fetch().fetchId(), FetchOutcome.FAILED, FailReason.MISSING, "gone");
     } else {
-      Arrays.fill(memory, from, from + pages, chosen.tag());
+      if (!verify) {
+        Arrays.fill(memory, from, from + pages, chosen.tag());
+      }
       machine.onFetchFinished(chosen.fetch().fetchId(), FetchOutcome.COMPLETE, null, "");
     }
     drain();
@@ -413,8 +466,8 @@ final class RingWorld {
       if (!down && (everybody || choices.happens(Whim.LOOK))) {
         ModelReader file = there(files.get(reader));
         if (file.locked) {
-          machine.onReader(reader, file);
-        } else {
+          machine.onReader(reader, view(file));
+        } else if (bug != RingBug.IGNORES_LOCKS) {
           machine.onReaderGone(reader, nowNs);
         }
         drain();
@@ -530,7 +583,7 @@ final class RingWorld {
     ModelControl control = there(controls.get(file.attachedTo));
     rank.taking = false;
     long n = file.taken - 1;
-    if (control.state == ControlDescriptor.STATE_CLOSED) {
+    if (control.state == ControlDescriptor.STATE_CLOSED && bug != RingBug.DOES_NOT_BACK_OUT) {
       file.taken = n;
       reattach(rank, file, control);
       return;
@@ -539,6 +592,8 @@ final class RingWorld {
     if (kind == ControlDescriptor.KIND_READY) {
       StepRegion region = control.region(n);
       assertEquals(rank.nextStep, region.step(), "a step was skipped or doubled");
+      assertTrue(region.step() > rank.lastStep, "a step was doubled");
+      rank.lastStep = region.step();
       assertTrue(
           control.create.coordinates().contains(new Coordinate(rank.index, 0)), "not its slice");
       checkBytes(region, tag(region.step(), control.create.coordinates().size()));
@@ -560,6 +615,9 @@ final class RingWorld {
     if (control.reason == CloseReason.NEW_SESSION && !rank.session.equals(newestSession())) {
       exit(rank);
       return;
+    }
+    if (bug == RingBug.ASKS_FOR_ITS_LAST_STEP && !file.held.isEmpty()) {
+      rank.nextStep = file.held.values().iterator().next().step();
     }
     rank.former.add(file);
     rank.previous = file.id;
@@ -619,6 +677,9 @@ final class RingWorld {
 
   /** Old leases are released at any time; an old file without one goes once attached anew. */
   private void dropFormer(ModelRank rank) {
+    if (bug == RingBug.NEVER_RELEASES_OLD_LEASES) {
+      return;
+    }
     for (ModelReader file : List.copyOf(rank.former)) {
       boolean newerHolds = rank.file != null && !rank.file.held.isEmpty();
       if (!file.held.isEmpty() && (newerHolds || choices.happens(Whim.RELEASE_OLD))) {
@@ -650,6 +711,7 @@ final class RingWorld {
     rank.alive = true;
     rank.finished = false;
     rank.nextStep = fromStep;
+    rank.lastStep = -1;
     rank.previous = Id128.NONE;
     rank.attached = false;
     rank.said = false;
