@@ -13,9 +13,6 @@ import software.amazon.awssdk.crt.http.HttpRequestBodyStream;
 import software.amazon.awssdk.crt.io.ClientBootstrap;
 import software.amazon.awssdk.crt.io.EventLoopGroup;
 import software.amazon.awssdk.crt.io.HostResolver;
-import software.amazon.awssdk.crt.s3.ChecksumAlgorithm;
-import software.amazon.awssdk.crt.s3.ChecksumConfig;
-import software.amazon.awssdk.crt.s3.ChecksumConfig.ChecksumLocation;
 import software.amazon.awssdk.crt.s3.S3Client;
 import software.amazon.awssdk.crt.s3.S3ClientOptions;
 import software.amazon.awssdk.crt.s3.S3FinishedResponseContext;
@@ -26,8 +23,8 @@ import software.amazon.awssdk.crt.s3.S3MetaRequestResponseHandler;
 
 /**
  * The AWS CRT's own S3 client and nothing around it: objects from memory. The ceiling of every
- * write to S3. Same part size, connections, event loops, signing and checksums (CRC32C in a header)
- * as the store has by default.
+ * write to S3. Same part size, connections, event loops and signing as the store has by default,
+ * and like it no checksums that S3 does not insist on.
  */
 final class BarePut implements AutoCloseable {
   private static final String REGION = "us-east-1";
@@ -117,10 +114,6 @@ final class BarePut implements AutoCloseable {
             .withMetaRequestType(MetaRequestType.PUT_OBJECT)
             .withEndpoint(endpoint)
             .withHttpRequest(new HttpRequest("PUT", objectPath, headers, new Body(bytes)))
-            .withChecksumConfig(
-                new ChecksumConfig()
-                    .withChecksumAlgorithm(ChecksumAlgorithm.CRC32C)
-                    .withChecksumLocation(ChecksumLocation.HEADER))
             .withResponseHandler(
                 new S3MetaRequestResponseHandler() {
                   @Override
