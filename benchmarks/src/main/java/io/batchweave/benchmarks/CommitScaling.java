@@ -35,7 +35,7 @@ final class CommitScaling implements Bar {
           new Load(64, 60, 4),
           new Load(256, 30, 2),
           new Load(1_024, 20, 1),
-          new Load(4_096, 12, 1));
+          new Load(4_096, 8, 1));
 
   private static final Plot.Axis ACROSS =
       new Plot.Axis(

@@ -122,7 +122,7 @@ final class SimulateCommand implements Callable<Integer> {
             Locale.ROOT,
             "%9d states %s %10d transitions %7d ends  collision %.0e  %s%n",
             findings.states(),
-            findings.complete() ? "(all)" : "     ",
+            findings.complete() ? "(all)    " : "(not all)",
             findings.transitions(),
             findings.ends(),
             findings.collisionChance(),
