@@ -15,6 +15,14 @@ import java.util.List;
  * @param nextStep the step it may still have to take; -1 when its claim cannot be true
  */
 record FoundClaim(Generation generation, Reader reader, List<Slot> held, long nextStep) {
+  /** The same, of a rank that was counted when a later generation began. */
+  FoundClaim notBefore(Generation later) {
+    boolean isRaised = generation.number() < later.number() && nextStep >= 0;
+    return isRaised
+        ? new FoundClaim(generation, reader, held, Math.max(nextStep, later.firstStep()))
+        : this;
+  }
+
   static FoundClaim of(Generation generation, Reader reader) {
     ReaderView view = reader.view();
     long nextN = generation.nextN();

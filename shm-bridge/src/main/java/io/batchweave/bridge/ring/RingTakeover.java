@@ -126,9 +126,11 @@ final class RingTakeover {
       }
     }
     List<FoundClaim> counted = new ArrayList<>();
-    for (FoundClaim claim : claims) {
-      members.makeHolder(claim.reader().id());
-      boolean sameLaunch = claim.generation().session().equals(last.session());
+    for (FoundClaim found : claims) {
+      members.makeHolder(found.reader().id());
+      boolean sameLaunch = found.generation().session().equals(last.session());
+      // The newest generation began at the lowest step then: by now nobody backs out to before it.
+      FoundClaim claim = found.notBefore(last);
       if (sameLaunch
           && !replaced.contains(claim.reader().id())
           && claim.nextStep() >= lowestStep()) {

@@ -85,6 +85,12 @@ class RingExplorationTest {
     all(
         "1 step, a daemon dies, room beside leases",
         new Exploration.Scope(nothingKept(4, 1), 1, 0, 0, Set.of(), ALL));
+    all(
+        "1 reader, 4 steps, two daemons die",
+        new Exploration.Scope(oneReader(4), 2, 0, 0, Set.of(), ALL));
+    all(
+        "1 reader, 3 steps, daemon and rank die, attached anew",
+        new Exploration.Scope(oneReader(3), 1, 1, 1, Set.of(), ALL));
     some("3 steps, a daemon dies", new Exploration.Scope(ring(3), 1, 0, 0, Set.of(), MANY));
     some("3 steps, two daemons die", new Exploration.Scope(ring(3), 2, 0, 0, Set.of(), MANY));
     some(
