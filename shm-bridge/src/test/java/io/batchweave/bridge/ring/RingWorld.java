@@ -561,15 +561,18 @@ final class RingWorld {
       reattach(rank, file, control);
     } else if (control.status.isHeldBy(
         file.id, rank.nextStep, n - lowestHeld(file), shape.hold())) {
-      checkHeld(file);
+      checkHeld(file, control.status.usedBytes());
       helds++;
       releaseOne(file); // as its caller was told to
     }
   }
 
-  /** What a rank is told is so once the daemon has seen all that the rank did. */
-  private void checkHeld(ModelReader file) {
-    if (!down) {
+  /**
+   * What a rank is told is so once the daemon has seen all that the rank did. What others released
+   * meanwhile it cannot know.
+   */
+  private void checkHeld(ModelReader file, long usedBytes) {
+    if (!down && machine.status("").usedBytes() == usedBytes) {
       RingWorld seen = copy();
       seen.limit(Long.MAX_VALUE);
       seen.machine.onReader(file.id, file);
