@@ -240,6 +240,16 @@ final class DaemonAgent implements Agent {
   }
 
   private Place place(Hello hello, SessionKey session) {
+    Place place = placeNow(hello, session);
+    if (place instanceof Place.None) {
+      // Ranks that have ended a moment ago may be all that is in the way.
+      rings.forEach(RingAgent::noticeGone);
+      place = placeNow(hello, session);
+    }
+    return place;
+  }
+
+  private Place placeNow(Hello hello, SessionKey session) {
     if (superseded.contains(session)) {
       return none(
           RefusalCode.SUPERSEDED,

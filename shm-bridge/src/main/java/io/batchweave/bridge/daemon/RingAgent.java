@@ -304,6 +304,12 @@ final class RingAgent implements AutoCloseable {
     return work;
   }
 
+  /** Looks now, not at the next probe, which ranks are gone. */
+  void noticeGone() {
+    nextProbeNs = now();
+    readReaders(nextProbeNs);
+  }
+
   private int readReaders(long now) {
     int work = 0;
     boolean probe = now - nextProbeNs >= 0;

@@ -59,7 +59,8 @@
  *
  * <p><b>A session gets one ring.</b> Ranks of the same (stream, group, session) share it. A newer
  * session of a group takes over the ring of the older one, whose ranks are refused from then on
- * (SUPERSEDED). Otherwise a ring without live ranks is taken; when there is none, NO_RING.
+ * (SUPERSEDED). Otherwise a ring without live ranks is taken; when there is none, NO_RING. Before
+ * anybody is refused a ring, it is looked once more which ranks have ended.
  *
  * <p><b>A step</b>: looked up without waiting, planned (adjacent slices are one request), offered
  * to the machine with its size, fetched to the place the machine gives it, each slice read back

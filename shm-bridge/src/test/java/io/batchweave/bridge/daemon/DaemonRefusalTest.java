@@ -180,6 +180,23 @@ class DaemonRefusalTest extends DaemonFixture {
   }
 
   @Test
+  void shouldServeTheNextGroupAsSoonAsTheOnlyRanksOfAnotherHaveEnded() {
+    try (TestStream stream = new TestStream(url(), new Grid(1, 1), SLICE_BYTES);
+        Daemon daemon = Daemon.launch(context())) {
+      stream.add(1);
+      for (int i = 0; i < 40; i++) {
+        TestRank.Identity next =
+            new TestRank.Identity(
+                directory, url(), i % 2 == 0 ? "train" : "validate", "run-0", ALONE);
+        try (TestRank rank = new TestRank(next, 0).attach(SOON_NS)) {
+          assertEquals(0, rank.step(SOON_NS).step());
+        }
+      }
+      assertEquals(40, metric(daemon, "batchweave_attaches_total"));
+    }
+  }
+
+  @Test
   void shouldRefuseASecondGroupWhenThereIsNoRingLeftAndServeItWithTwo() {
     try (TestStream stream = new TestStream(url(), new Grid(1, 1), SLICE_BYTES)) {
       stream.add(1);
