@@ -270,4 +270,6 @@ told
         ]
     metrics = json.loads((place / "daemon.json").read_text())["metrics"]
     with urllib.request.urlopen(metrics, timeout=20) as answer:
-        assert b"batchweave_agent_errors_total 0\n" in answer.read()
+        told = answer.read()
+        if how != "cut":  # there the JVM may tell of it after the read: that is counted
+            assert b"batchweave_agent_errors_total 0\n" in told

@@ -67,7 +67,9 @@ public final class Daemon implements AutoCloseable {
       sources.forEach(this::describe);
       DaemonAgent agent = new DaemonAgent(parts, sources, rings, found, doorbell);
       AgentRunner runner =
-          own(new AgentRunner(doorbell, this::onError, null, new EndingAgent(agent, ended)));
+          own(
+              new AgentRunner(
+                  doorbell, this::onError, null, new EndingAgent(agent, ended, this::onError)));
       report = new DaemonReport(parts.metrics(), agent, sources);
       MetricsEndpoint endpoint = own(new MetricsEndpoint(context.metricsPort(), report::text));
       metricsUrl = endpoint.url();
