@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Timeout;
  */
 @Timeout(1_200)
 class SimulationTest {
-  private static final long TIME_NS = Duration.ofSeconds(40).toNanos();
+  private static final long TIME_NS = Duration.ofSeconds(20).toNanos();
   private static final int FEWEST_SEEDS = 300;
 
   @Test
