@@ -29,8 +29,9 @@
  * attaches again by itself at the right step; leases taken before stay valid where they are.
  *
  * Fork. The mappings do not exist in a forked child: calls on the client and bw_release say BW_ERROR_FORKED
- * there and touch nothing; the slice functions read the step's memory, like a view. Call bw_after_fork_child there for each client (for instance from pthread_atfork) to close its
- * descriptors; attach anew for a client of the child's own.
+ * there and touch nothing; the slice functions read the step's memory, like a view. Call bw_after_fork_child
+ * there for each client (for instance from pthread_atfork) to close its descriptors; attach anew for a client
+ * of the child's own.
  *
  * Memory. bw_attach and re-attachment allocate; bw_next and bw_release on the way of a step do not.
  *

@@ -4,16 +4,11 @@
  */
 #include "check.h"
 
-#include "../batchweave.h"
+#include "run_options.h"
 
 int main(int count, char **arguments) {
     CHECK(count == 3);
-    bw_options options;
-    bw_options_init(&options);
-    options.directory = arguments[1];
-    options.stream = arguments[2];
-    options.group = "train";
-    options.session = "run-0";
+    const bw_options options = run_options(arguments[1], arguments[2]);
     bw_error error;
     bw_client *client = NULL;
     bw_lease lease;

@@ -4,16 +4,11 @@
  */
 #include "check.h"
 
-#include "../batchweave.h"
+#include "run_options.h"
 
 int main(int count, char **arguments) {
     CHECK(count == 4);
-    bw_options options;
-    bw_options_init(&options);
-    options.directory = arguments[1];
-    options.stream = arguments[2];
-    options.group = "train";
-    options.session = "run-0";
+    const bw_options options = run_options(arguments[1], arguments[2]);
     const int64_t timeout_ns = strtoll(arguments[3], NULL, 10) * BW_SECOND_NS;
     bw_error error;
     bw_client *client = NULL;

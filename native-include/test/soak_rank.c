@@ -4,7 +4,7 @@
  *
  * Arguments: directory, stream, dp, ranks, first step, seconds to wait at most.
  */
-#include "../batchweave.h"
+#include "run_options.h"
 
 static bw_status check(const bw_client *client, const bw_lease *lease, bool *right, bw_error *error) {
     bw_slice slice;
@@ -26,12 +26,7 @@ int main(int count, char **arguments) {
     if (count != 7) {
         return 2;
     }
-    bw_options options;
-    bw_options_init(&options);
-    options.directory = arguments[1];
-    options.stream = arguments[2];
-    options.group = "train";
-    options.session = "run-0";
+    bw_options options = run_options(arguments[1], arguments[2]);
     options.rank = (int32_t)strtol(arguments[3], NULL, 10);
     options.dp = (uint32_t)options.rank;
     options.dp_size = (uint32_t)strtoul(arguments[4], NULL, 10);

@@ -6,6 +6,7 @@ import io.batchweave.log.Fingerprint;
 import io.batchweave.log.FoldOutcome;
 import io.batchweave.log.State;
 import org.agrona.collections.Object2LongHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Who else has a block in the newest {@link CommitPolicy#ACTIVE_VERSIONS} versions. Their number is
@@ -17,13 +18,12 @@ final class ActiveOwners {
   private static final int AUDIENCE_VERSIONS = 4;
   private static final long AUDIENCE_SCALE = 1_024;
 
-  private static final String PRODUCER = "p.";
   private static final long NEVER = -1;
 
   private final String self;
 
-  /** The producer who asks; empty if it is none. */
-  private final String selfProducer;
+  /** The producer who asks; null if it is none. */
+  private final @Nullable String selfProducer;
 
   /** The last version of each producer, by its id. */
   private final Object2LongHashMap<String> producers;
@@ -46,7 +46,7 @@ final class ActiveOwners {
    */
   ActiveOwners(String self) {
     this.self = self;
-    this.selfProducer = self.startsWith(PRODUCER) ? self.substring(PRODUCER.length()) : "";
+    this.selfProducer = Owners.producer(self);
     this.producers = new Object2LongHashMap<>(NEVER);
     this.groups = new Object2LongHashMap<>(NEVER);
     this.lastHere = new int[WINDOW];

@@ -9,6 +9,8 @@ import org.jspecify.annotations.Nullable;
 /** Whose a block is: what activity, order and fairness count by. */
 final class Owners {
   private static final String STREAM = "operator";
+  private static final String PRODUCER = "p.";
+  private static final String GROUP = "g.";
 
   private Owners() {}
 
@@ -22,17 +24,22 @@ final class Owners {
     };
   }
 
+  /** The producer that an owner is; null if it is none. */
+  static @Nullable String producer(String owner) {
+    return owner.startsWith(PRODUCER) ? owner.substring(PRODUCER.length()) : null;
+  }
+
   /** The owner of a block: {@code p.<producer>}, {@code g.<group>} or {@code operator}. */
   static String of(Block block) {
     return switch (block) {
-      case Block.Fence fence -> "p." + fence.producer();
-      case Block.Produce produce -> "p." + produce.producer();
-      case Block.Retire retire -> "p." + retire.producer();
-      case Block.OpenSession session -> "g." + session.group();
-      case Block.EndSession session -> "g." + session.group();
-      case Block.Pin pin -> "g." + pin.group();
-      case Block.OperatorPin pin -> "g." + pin.group();
-      case Block.Unpin unpin -> "g." + unpin.group();
+      case Block.Fence fence -> PRODUCER + fence.producer();
+      case Block.Produce produce -> PRODUCER + produce.producer();
+      case Block.Retire retire -> PRODUCER + retire.producer();
+      case Block.OpenSession session -> GROUP + session.group();
+      case Block.EndSession session -> GROUP + session.group();
+      case Block.Pin pin -> GROUP + pin.group();
+      case Block.OperatorPin pin -> GROUP + pin.group();
+      case Block.Unpin unpin -> GROUP + unpin.group();
       case Block.Skip skip -> STREAM;
       case Block.Reclaim reclaim -> STREAM;
       case Block.Seal seal -> STREAM;
@@ -42,21 +49,22 @@ final class Owners {
   /** The owner of the block behind an announcement, as {@link #of(Block)} names it. */
   static String of(AnnouncementName name) {
     return switch (name) {
-      case AnnouncementName.Produce produce -> "p." + produce.producer();
-      case AnnouncementName.Fence fence -> "p." + fence.producer();
+      case AnnouncementName.Produce produce -> PRODUCER + produce.producer();
+      case AnnouncementName.Fence fence -> PRODUCER + fence.producer();
       case AnnouncementName.Operator other ->
           other.kind().equals("retire")
-              ? "p." + other.owner()
-              : other.owner().equals("stream") ? STREAM : "g." + other.owner();
+              ? PRODUCER + other.owner()
+              : other.owner().equals("stream") ? STREAM : GROUP + other.owner();
     };
   }
 
   /** Version of an owner's last block, as far as the state remembers it; 0 if there was none. */
   static long lastVersion(State state, String owner) {
-    if (owner.startsWith("p.")) {
-      ProducerState producer = state.producer(owner.substring(2));
+    String id = producer(owner);
+    if (id != null) {
+      ProducerState producer = state.producer(id);
       return producer == null ? 0 : producer.lastVersion();
     }
-    return owner.startsWith("g.") ? state.group(owner.substring(2)).changed() : 0;
+    return owner.startsWith(GROUP) ? state.group(owner.substring(GROUP.length())).changed() : 0;
   }
 }

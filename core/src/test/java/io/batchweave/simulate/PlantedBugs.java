@@ -77,9 +77,11 @@ final class PlantedBugs {
     }
   }
 
-  /** After an unclear PUT a 404 says "it did not land": the batches are given up. */
-  static final class MissingTakenAsFailed implements PlantedBug {
+  /** After an unclear PUT some answer says "it did not land": the batches are given up. */
+  abstract static class UnclearTakenAsFailed implements PlantedBug {
     private final Map<String, StoreRequest> unclear = new HashMap<>();
+
+    abstract boolean saysFailed(StoreRequest request, StoreResponse response);
 
     @Override
     public StoreResponse hearing(
@@ -87,29 +89,26 @@ final class PlantedBugs {
       String slot = hands.process() + " " + request.key();
       if (isVersion(request) && failed(response, StoreFailure.UNCLEAR)) {
         unclear.put(slot, request);
-      } else if (response instanceof StoreResponse.NotFound && unclear.containsKey(slot)) {
+      } else if (saysFailed(request, response) && unclear.containsKey(slot)) {
         reportFailed(hands, unclear.remove(slot));
       }
       return response;
     }
   }
 
-  /** A5: after an unclear PUT a read that fails says "it did not land". */
-  static final class FailedReadTakenAsFailed implements PlantedBug {
-    private final Map<String, StoreRequest> unclear = new HashMap<>();
-
+  /** A 404 does. */
+  static final class MissingTakenAsFailed extends UnclearTakenAsFailed {
     @Override
-    public StoreResponse hearing(
-        Hands hands, long requestId, StoreRequest request, StoreResponse response) {
-      String slot = hands.process() + " " + request.key();
-      if (isVersion(request) && failed(response, StoreFailure.UNCLEAR)) {
-        unclear.put(slot, request);
-      } else if (request instanceof StoreRequest.Get
-          && response instanceof StoreResponse.Failed
-          && unclear.containsKey(slot)) {
-        reportFailed(hands, unclear.remove(slot));
-      }
-      return response;
+    boolean saysFailed(StoreRequest request, StoreResponse response) {
+      return response instanceof StoreResponse.NotFound;
+    }
+  }
+
+  /** A5: a read that fails does. */
+  static final class FailedReadTakenAsFailed extends UnclearTakenAsFailed {
+    @Override
+    boolean saysFailed(StoreRequest request, StoreResponse response) {
+      return request instanceof StoreRequest.Get && response instanceof StoreResponse.Failed;
     }
   }
 

@@ -31,6 +31,20 @@ public final class ChildJvm implements AutoCloseable {
    * @param arguments given to it
    */
   public static ChildJvm start(Class<?> main, String... arguments) throws IOException {
+    return new ChildJvm(
+        new ProcessBuilder(command(List.of(), main, arguments))
+            .redirectError(ProcessBuilder.Redirect.INHERIT)
+            .start());
+  }
+
+  /**
+   * The command line of a small JVM that starts quickly and runs one class of the tests.
+   *
+   * @param options of the JVM, which overrule the usual ones
+   * @param main has a main method
+   * @param arguments given to it
+   */
+  public static List<String> command(List<String> options, Class<?> main, String... arguments) {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(
@@ -39,13 +53,11 @@ public final class ChildJvm implements AutoCloseable {
             "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
-            "-Xmx128m",
-            "-cp",
-            System.getProperty("java.class.path"),
-            main.getName()));
+            "-Xmx128m"));
+    command.addAll(options);
+    command.addAll(List.of("-cp", System.getProperty("java.class.path"), main.getName()));
     command.addAll(List.of(arguments));
-    return new ChildJvm(
-        new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start());
+    return command;
   }
 
   /** The next line that it prints; null when it has ended. */

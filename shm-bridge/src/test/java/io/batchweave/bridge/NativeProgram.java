@@ -178,4 +178,20 @@ public final class NativeProgram {
       throw new AssertionError(e);
     }
   }
+
+  /**
+   * The steps that {@code trainer_killable.c} says it has read, from whole lines.
+   *
+   * @param output where it writes
+   */
+  public static List<Long> stepsIn(Path output) {
+    try {
+      return Files.readAllLines(output).stream()
+          .filter(line -> line.matches("step=.* crc32c=[0-9a-f]{8}"))
+          .map(line -> Long.parseLong(line.substring(5, line.indexOf(' '))))
+          .toList();
+    } catch (IOException e) {
+      throw new AssertionError(e);
+    }
+  }
 }

@@ -16,8 +16,6 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 
@@ -70,7 +68,7 @@ final class ColdSteps implements AutoCloseable {
     }
   }
 
-  private final Deque<AutoCloseable> owned = new ArrayDeque<>();
+  private final OwnedParts parts = new OwnedParts();
   private final FetchRig rig;
   private final BareGet bare;
   private final FetchRig.Subject subject;
@@ -86,28 +84,23 @@ final class ColdSteps implements AutoCloseable {
   ColdSteps(BenchRun run) throws IOException, InterruptedException {
     try {
       disk = DirectoryTree.make(Path.of(System.getProperty("java.io.tmpdir")));
-      owned.push(() -> DirectoryTree.delete(disk));
-      KafkaBroker broker = own(KafkaBroker.start(run, disk));
-      rig = own(new FetchRig(RING_BYTES));
-      bare = own(new BareGet(rig.server()));
+      parts.own(() -> DirectoryTree.delete(disk));
+      KafkaBroker broker = parts.own(KafkaBroker.start(run, disk));
+      rig = parts.own(new FetchRig(RING_BYTES));
+      bare = parts.own(new BareGet(rig.server()));
       subject = rig.upload(NODE_BYTES / RANKS);
       String url = rig.server().url().replace("/root?", "/stream?");
-      s3 = own(stream(url, rig.server().environment()));
-      files = own(stream("file:" + disk.resolve("stream"), Map.of()));
+      s3 = parts.own(stream(url, rig.server().environment()));
+      files = parts.own(stream("file:" + disk.resolve("stream"), Map.of()));
       fill(broker);
-      natural = own(reader(broker, STEP_BYTES, Values.VIEWS, Checks.NONE));
-      best = own(reader(broker, NODE_BYTES, Values.VIEWS, Checks.NONE));
-      checked = own(reader(broker, NODE_BYTES, Values.VIEWS, Checks.CRC));
-      usual = own(reader(broker, NODE_BYTES, Values.ARRAYS, Checks.CRC));
+      natural = parts.own(reader(broker, STEP_BYTES, Values.VIEWS, Checks.NONE));
+      best = parts.own(reader(broker, NODE_BYTES, Values.VIEWS, Checks.NONE));
+      checked = parts.own(reader(broker, NODE_BYTES, Values.VIEWS, Checks.CRC));
+      usual = parts.own(reader(broker, NODE_BYTES, Values.ARRAYS, Checks.CRC));
     } catch (IOException | InterruptedException | RuntimeException e) {
       close();
       throw e;
     }
-  }
-
-  private <T extends AutoCloseable> T own(T part) {
-    owned.push(part);
-    return part;
   }
 
   private static StepStream stream(String url, Map<String, String> environment) {
@@ -220,12 +213,6 @@ final class ColdSteps implements AutoCloseable {
 
   @Override
   public void close() {
-    while (!owned.isEmpty()) {
-      try {
-        owned.pop().close();
-      } catch (Exception e) {
-        throw new IllegalStateException("the servers cannot be taken down", e);
-      }
-    }
+    parts.close();
   }
 }

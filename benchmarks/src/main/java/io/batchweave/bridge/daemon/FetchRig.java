@@ -23,9 +23,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.zip.CRC32C;
@@ -61,7 +59,7 @@ final class FetchRig implements AutoCloseable {
     }
   }
 
-  private final Deque<AutoCloseable> owned = new ArrayDeque<>();
+  private final OwnedParts parts = new OwnedParts();
   private final LoopbackS3 server;
   private final MeteredStore store;
   private final Path objects;
@@ -100,16 +98,17 @@ final class FetchRig implements AutoCloseable {
     try {
       objects = ownDirectory(Path.of(System.getProperty("java.io.tmpdir")));
       Path directory = ownDirectory(Path.of("/dev/shm"));
-      server = own(LoopbackS3.start(objects));
-      store = own(new MeteredStore(Stores.open(server.url(), server.environment()), CLOCK));
+      server = parts.own(LoopbackS3.start(objects));
+      store = parts.own(new MeteredStore(Stores.open(server.url(), server.environment()), CLOCK));
       Path file = directory.resolve(RingAbi.dataName(0));
       new RingAllocation(MEMORY, new Headroom(MEMORY), 0).create(file, ringBytes, 0600);
-      ring = own(RingData.open(MEMORY, file, ringBytes, Protection.READ_WRITE));
+      ring = parts.own(RingData.open(MEMORY, file, ringBytes, Protection.READ_WRITE));
       // A ring is touched in its first lap; what is measured is every lap after that.
       ring.mapping().segment().fill((byte) 1);
-      doorbell = own(new DoorbellIdleStrategy(MEMORY, directory, SharedDirectory.ALONE_FILE_MODE));
+      doorbell =
+          parts.own(new DoorbellIdleStrategy(MEMORY, directory, SharedDirectory.ALONE_FILE_MODE));
       fetcher =
-          own(
+          parts.own(
               new Fetcher(
                   new Fetcher.Settings(FETCHES, ATTEMPTS, DaemonContext.OnCorrupt.FAIL, 1),
                   CLOCK,
@@ -121,14 +120,9 @@ final class FetchRig implements AutoCloseable {
     }
   }
 
-  private <T extends AutoCloseable> T own(T part) {
-    owned.push(part);
-    return part;
-  }
-
   private Path ownDirectory(Path parent) throws IOException {
     Path directory = DirectoryTree.make(parent);
-    owned.push(() -> DirectoryTree.delete(directory));
+    parts.own(() -> DirectoryTree.delete(directory));
     return directory;
   }
 
@@ -256,12 +250,6 @@ final class FetchRig implements AutoCloseable {
 
   @Override
   public void close() {
-    while (!owned.isEmpty()) {
-      try {
-        owned.pop().close();
-      } catch (Exception e) {
-        throw new IllegalStateException("the rig cannot be taken down", e);
-      }
-    }
+    parts.close();
   }
 }

@@ -25,9 +25,7 @@ import io.batchweave.format.Grid;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import org.agrona.concurrent.SystemNanoClock;
 
@@ -52,7 +50,7 @@ final class ReadyRing implements AutoCloseable {
   record Shape(int slices, long sliceBytes, int ranks) {}
 
   private final Shape shape;
-  private final Deque<AutoCloseable> owned = new ArrayDeque<>();
+  private final OwnedParts parts = new OwnedParts();
   private final MemorySegment region;
   private final List<TableEntry> entries = new ArrayList<>();
   private final List<Coordinate> coordinates = new ArrayList<>();
@@ -69,15 +67,15 @@ final class ReadyRing implements AutoCloseable {
     long firstSlice = TableDescriptor.tableLength(shape.slices());
     regionBytes = (firstSlice + shape.slices() * shape.sliceBytes() + page - 1) / page * page;
     Path directory = DirectoryTree.make(Path.of("/dev/shm"));
-    owned.push(() -> DirectoryTree.delete(directory));
-    waiter = own(MEMORY.newWaiter());
-    own(
+    parts.own(() -> DirectoryTree.delete(directory));
+    waiter = parts.own(MEMORY.newWaiter());
+    parts.own(
         LockedMapping.create(
             MEMORY, directory.resolve(RingAbi.DAEMON_LOCK_NAME), RingAbi.DAEMON_LOCK_LENGTH, MODE));
-    doorbell = own(Doorbell.create(MEMORY, directory, MODE));
+    doorbell = parts.own(Doorbell.create(MEMORY, directory, MODE));
     Path file = directory.resolve(RingAbi.dataName(0));
     new RingAllocation(MEMORY, new Headroom(MEMORY), 0).create(file, regionBytes, MODE);
-    RingData data = own(RingData.open(MEMORY, file, regionBytes, Protection.READ_WRITE));
+    RingData data = parts.own(RingData.open(MEMORY, file, regionBytes, Protection.READ_WRITE));
     region = data.mapping().segment();
     region.fill((byte) 1);
     for (int dp = 0; dp < shape.slices(); dp++) {
@@ -86,16 +84,11 @@ final class ReadyRing implements AutoCloseable {
       long offset = firstSlice + dp * shape.sliceBytes();
       entries.add(new TableEntry(coordinate, offset, shape.sliceBytes(), 0, 1, 1, 1));
     }
-    control = own(ControlFile.create(MEMORY, directory, header(data), MODE, waiter));
+    control = parts.own(ControlFile.create(MEMORY, directory, header(data), MODE, waiter));
     control.open();
     for (int dp = 0; dp < shape.ranks(); dp++) {
-      ranks.add(own(attach(directory, dp)));
+      ranks.add(parts.own(attach(directory, dp)));
     }
-  }
-
-  private <T extends AutoCloseable> T own(T part) {
-    owned.push(part);
-    return part;
   }
 
   private GenerationHeader header(RingData data) {
@@ -176,12 +169,6 @@ final class ReadyRing implements AutoCloseable {
 
   @Override
   public void close() {
-    while (!owned.isEmpty()) {
-      try {
-        owned.pop().close();
-      } catch (Exception e) {
-        throw new IllegalStateException("the ring cannot be taken down", e);
-      }
-    }
+    parts.close();
   }
 }

@@ -374,12 +374,8 @@ final class DaemonDirectory implements AutoCloseable {
           return false;
         }
       }
-    } catch (IOException | UncheckedIOException gone) {
-      return true;
-    }
-    try {
       open(memory, path, group, line -> {}).close();
-    } catch (BatchWeaveException servedAgain) {
+    } catch (IOException | UncheckedIOException | BatchWeaveException goneOrServedAgain) {
       return true;
     }
     return true;

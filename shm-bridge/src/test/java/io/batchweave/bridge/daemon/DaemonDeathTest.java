@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.Bytes;
+import io.batchweave.bridge.ChildJvm;
 import io.batchweave.bridge.handshake.Answer;
 import io.batchweave.bridge.handshake.RefusalCode;
 import io.batchweave.bridge.memory.FutexWaiter;
@@ -284,15 +285,9 @@ class DaemonDeathTest extends DaemonFixture {
   private Process hang() throws Exception {
     Process process =
         new ProcessBuilder(
-                List.of(
-                    Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                    "--enable-native-access=ALL-UNNAMED",
-                    "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
-                    "-XX:TieredStopAtLevel=1",
-                    "-XX:+UseSerialGC",
-                    "-cp",
-                    System.getProperty("java.class.path"),
-                    VictimMain.class.getName(),
+                ChildJvm.command(
+                    List.of(),
+                    VictimMain.class,
                     VictimMain.Point.READING.name(),
                     directory.toString(),
                     url(),

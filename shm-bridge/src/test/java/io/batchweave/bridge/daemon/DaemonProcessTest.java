@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.batchweave.bridge.ChildJvm;
 import io.batchweave.bridge.SmallFileSystem;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.StepLease;
@@ -26,19 +27,8 @@ import org.junit.jupiter.api.Timeout;
 class DaemonProcessTest extends DaemonFixture {
   private Process serve(Path at, long memoryBytes) throws IOException {
     return new ProcessBuilder(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
-                "-XX:TieredStopAtLevel=1",
-                "-XX:+UseSerialGC",
-                "-Xmx128m",
-                "-cp",
-                System.getProperty("java.class.path"),
-                ServeMain.class.getName(),
-                at.toString(),
-                url(),
-                Long.toString(memoryBytes)))
+            ChildJvm.command(
+                List.of(), ServeMain.class, at.toString(), url(), Long.toString(memoryBytes)))
         .redirectErrorStream(true)
         .start();
   }

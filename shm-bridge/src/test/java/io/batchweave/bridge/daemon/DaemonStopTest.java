@@ -144,31 +144,22 @@ class DaemonStopTest extends DaemonFixture {
         for (int life = 1; life <= 2; life++) {
           stream.add(10);
           int all = 10 * life;
-          await("all steps so far", () -> steps(output).size() == all);
+          await("all steps so far", () -> NativeProgram.stepsIn(output).size() == all);
           stop(daemon);
           assertTrue(names().contains("ring-0.data"), () -> "left: " + names());
           daemon = ServedDaemon.serving(directory, url(), 1 << 20);
         }
         stream.seal();
-        assertTrue(trainer.waitFor(100, TimeUnit.SECONDS), () -> "hangs at " + steps(output));
-        assertEquals(0, trainer.exitValue(), () -> "after " + steps(output));
-        assertEquals(LongStream.range(0, 20).boxed().toList(), steps(output));
+        assertTrue(
+            trainer.waitFor(100, TimeUnit.SECONDS),
+            () -> "hangs at " + NativeProgram.stepsIn(output));
+        assertEquals(0, trainer.exitValue(), () -> "after " + NativeProgram.stepsIn(output));
+        assertEquals(LongStream.range(0, 20).boxed().toList(), NativeProgram.stepsIn(output));
       } finally {
         trainer.destroyForcibly().waitFor();
         daemon.close();
       }
       assertEquals(Set.of("daemon.lock"), names());
-    }
-  }
-
-  private static List<Long> steps(Path output) {
-    try {
-      return Files.readAllLines(output).stream()
-          .filter(line -> line.matches("step=.* crc32c=[0-9a-f]{8}"))
-          .map(line -> Long.parseLong(line.substring(5, line.indexOf(' '))))
-          .toList();
-    } catch (IOException e) {
-      throw new AssertionError(e);
     }
   }
 

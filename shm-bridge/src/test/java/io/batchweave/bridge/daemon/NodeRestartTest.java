@@ -58,14 +58,7 @@ class NodeRestartTest extends DaemonFixture {
 
     /** The steps that it has read, from whole lines. */
     List<Long> steps() {
-      try {
-        return Files.readAllLines(output).stream()
-            .filter(line -> line.matches("step=.* crc32c=[0-9a-f]{8}"))
-            .map(line -> Long.parseLong(line.substring(5, line.indexOf(' '))))
-            .toList();
-      } catch (IOException e) {
-        throw new AssertionError(e);
-      }
+      return NativeProgram.stepsIn(output);
     }
 
     List<Long> kill() throws InterruptedException {

@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.batchweave.bridge.ChildJvm;
 import io.batchweave.format.Grid;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
@@ -32,16 +32,9 @@ class RankDeathTest extends DaemonFixture {
 
   private Process start(VictimMain.Point point, long nextStep) throws IOException {
     return new ProcessBuilder(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
-                "-XX:TieredStopAtLevel=1",
-                "-XX:+UseSerialGC",
-                "-Xmx64m",
-                "-cp",
-                System.getProperty("java.class.path"),
-                VictimMain.class.getName(),
+            ChildJvm.command(
+                List.of("-Xmx64m"),
+                VictimMain.class,
                 point.name(),
                 directory.toString(),
                 url(),

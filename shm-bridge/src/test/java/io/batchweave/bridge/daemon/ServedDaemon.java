@@ -3,6 +3,7 @@ package io.batchweave.bridge.daemon;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.batchweave.bridge.ChildJvm;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -12,7 +13,6 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -33,24 +33,13 @@ final class ServedDaemon implements AutoCloseable {
   /** Starts one; it may take a while until it serves. */
   static ServedDaemon start(Path directory, String url, long memoryBytes, String... jvmOptions)
       throws IOException {
-    List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(
-        List.of(
-            "--enable-native-access=ALL-UNNAMED",
-            "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
-            "-XX:TieredStopAtLevel=1",
-            "-XX:+UseSerialGC",
-            "-Xmx128m"));
-    command.addAll(List.of(jvmOptions));
-    command.addAll(
-        List.of(
-            "-cp",
-            System.getProperty("java.class.path"),
-            ServeMain.class.getName(),
+    List<String> command =
+        ChildJvm.command(
+            List.of(jvmOptions),
+            ServeMain.class,
             directory.toString(),
             url,
-            Long.toString(memoryBytes)));
+            Long.toString(memoryBytes));
     return new ServedDaemon(
         directory, new ProcessBuilder(command).redirectErrorStream(true).start());
   }

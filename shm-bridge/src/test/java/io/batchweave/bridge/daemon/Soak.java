@@ -3,6 +3,7 @@ package io.batchweave.bridge.daemon;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.batchweave.bridge.ChildJvm;
 import io.batchweave.bridge.NativeProgram;
 import io.batchweave.bridge.NativeProgram.Build;
 import io.batchweave.client.Operator;
@@ -210,29 +211,21 @@ final class Soak implements AutoCloseable {
       add("Python", command, environment);
     }
     add("C", c, Map.of());
-    add("Java", java(SoakRank.class), Map.of());
+    add("Java", ChildJvm.command(List.of(), SoakRank.class), Map.of());
   }
 
   private void add(String kind, List<String> command, Map<String, String> environment) {
     ranks.add(new Rank(kind, ranks.size(), command, environment));
   }
 
-  private static List<String> java(Class<?> main) {
-    return List.of(
-        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-        "--enable-native-access=ALL-UNNAMED",
-        "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
-        "-Xmx128m",
-        "-cp",
-        System.getProperty("java.class.path"),
-        main.getName());
-  }
-
   private Process startProducer() throws IOException {
-    List<String> command = new ArrayList<>(java(SoakStream.class));
-    command.addAll(List.of(url, Integer.toString(ranks.size()), Long.toString(PRODUCER_PAUSE_MS)));
+    List<String> command =
+        ChildJvm.command(
+            List.of(),
+            SoakStream.class,
+            url,
+            Integer.toString(ranks.size()),
+            Long.toString(PRODUCER_PAUSE_MS));
     return new ProcessBuilder(command)
         .redirectOutput(ProcessBuilder.Redirect.DISCARD)
         .redirectError(ProcessBuilder.Redirect.INHERIT)
