@@ -646,6 +646,12 @@ static inline bw_status bw_take_ready(
     lease->next_step = (int64_t)descriptor->next_step;
     lease->region = attachment->mapping->base + offset;
     lease->region_length = length;
+    if (attachment->mapping->views == BW_VIEWS_PRIVATE) {
+        const bw_status renewed = bw_views_renew(client->pagemap, lease->region, (size_t)length, error);
+        if (renewed != BW_OK) {
+            return renewed;
+        }
+    }
     bw_table table;
     memcpy(&table, lease->region, sizeof table);
     if (table.magic != BW_TABLE_MAGIC || table.step != descriptor->step || table.region_length != length ||
@@ -751,7 +757,7 @@ static inline bw_status bw_take(bw_client *client, int64_t deadline_ns, bw_lease
  *
  * @param lease receives the lease; untouched meaning unless BW_OK.
  * @return BW_OK; BW_END_OF_STREAM; DEADLINE, DAEMON_LOST, STEP_FAILED, RING_HELD, SUPERSEDED, REFUSED, CORRUPT,
- *     VERSION, INTERRUPTED, FORKED, CLOSED, SYSTEM.
+ *     DIRTY (memory was locked after attaching; the step is not taken), VERSION, INTERRUPTED, FORKED, CLOSED, SYSTEM.
  */
 static inline bw_status bw_next(bw_client *client, int64_t timeout_ns, bw_lease *lease, bw_error *error) {
     static const char *const reasons[] = {"the daemon died", "daemon restart", "another coordinate came",

@@ -4,7 +4,8 @@
  *
  * A private writable mapping of a read-only descriptor costs nothing until a page is written; then that
  * page is a copy. /proc/self/pagemap tells which: (bit 63 present or bit 62 swapped or under migration)
- * and not bit 61 (of a file). Those are dropped by MADV_DONTNEED, after which the file shows again.
+ * and not bit 61 (of a file). Those are dropped by MADV_DONTNEED, after which the file shows again: at release,
+ * and at take where something copied pages of a region that was not held.
  */
 #ifndef BATCHWEAVE_VIEWS_H
 #define BATCHWEAVE_VIEWS_H
@@ -66,8 +67,16 @@ static inline bool bw_pages_drop(uint8_t *address, size_t length) {
 
 /** The error of pages that stay: locked ones cannot be dropped, nor is the ring seen through their copies. */
 static inline bw_status bw_pages_stay(bw_error *error) {
-    return bw_fail(error, BW_ERROR_DIRTY, "cannot drop private pages of a view: madvise errno=%d%s; release again", errno,
-            errno == EINVAL ? ": memory was locked (mlock) after attaching; lock before, or use views=copy" : "");
+    return bw_fail(error, BW_ERROR_DIRTY, "cannot drop private pages of a view: madvise errno=%d%s", errno,
+            errno == EINVAL ? ": memory was locked (mlock) after attaching; unlock it and try again, lock before attaching, or"
+                              " use views=copy"
+                            : "; try again");
+}
+
+/** The error of a pagemap that cannot be read. */
+static inline bw_status bw_pages_unknown(bw_error *error) {
+    return bw_fail(error, BW_ERROR_DIRTY,
+            "cannot tell which pages of a view are private: /proc/self/pagemap errno=%d; try again or use views=copy", errno);
 }
 
 /**
@@ -82,10 +91,7 @@ static inline bw_status bw_views_clean(int pagemap, uint8_t *address, size_t len
     for (size_t first = 0; first < pages;) {
         const size_t count = pages - first < 512 ? pages - first : 512;
         if (!bw_pagemap_read(pagemap, address + first * page_size, page_size, entries, count)) {
-            return bw_fail(error, BW_ERROR_DIRTY,
-                    "cannot tell which pages were edited: /proc/self/pagemap errno=%d; release again or use"
-                    " views=copy",
-                    errno);
+            return bw_pages_unknown(error);
         }
         for (size_t i = 0; i < count;) {
             size_t end = i;
@@ -106,6 +112,20 @@ static inline bw_status bw_views_clean(int pagemap, uint8_t *address, size_t len
         first += count;
     }
     return BW_OK;
+}
+
+/**
+ * Makes the file show in a region that is just being taken. What copied pages of a region that nobody held
+ * (mlockall, which copies all that is mapped) copied its first page too, so one entry tells: a page that is
+ * a copy may be of another step, or of this step while a neighbour of it is not.
+ */
+static inline bw_status bw_views_renew(int pagemap, uint8_t *address, size_t length, bw_error *error) {
+    const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    uint64_t entry = 0;
+    if (!bw_pagemap_read(pagemap, address, page_size, &entry, 1)) {
+        return bw_pages_unknown(error);
+    }
+    return bw_page_is_private(entry) ? bw_views_clean(pagemap, address, length, error) : BW_OK;
 }
 
 /** Why copy-on-write views do not work here, or null. `base` is a private mapping of a ring. */

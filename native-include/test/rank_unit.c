@@ -386,6 +386,31 @@ static void should_keep_edits_private_and_drop_them_at_release(void) {
     fake_stop();
 }
 
+/** U36: mlockall copies all that is mapped, also of regions that nobody holds, and the kernel tells nobody. */
+static void should_show_the_ring_where_pages_were_copied_before_the_take(void) {
+    fake_start(directory, 1, 1);
+    bw_options options = fake_options();
+    bw_client *client = attach(&options);
+    bw_lease lease;
+    for (uint64_t n = 0; n < FAKE_SLOTS; ++n) {
+        const size_t offset = (size_t)(n * FAKE_REGION);
+        fake_fill((int64_t)(n % 2 == 0 ? n : n + 100), offset); /* of this very step, or of another */
+        fake.data[offset + BW_TABLE_LENGTH * 2 + 5] ^= 0xFF;    /* that was not complete yet */
+        volatile uint8_t *copied = client->current->mapping->base + offset;
+        for (size_t at = 0; at < FAKE_REGION; at += 4096) {
+            copied[at] = copied[at];
+        }
+    }
+    for (uint64_t n = 0; n < FAKE_SLOTS; ++n) {
+        fake_publish(n, (int64_t)n);
+        CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &lease, &error));
+        check_lease(client, &lease, (int64_t)n);
+        CHECK_EQUAL(BW_OK, bw_release(&lease, &error));
+    }
+    bw_close(client);
+    fake_stop();
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* the sanitizers ignore mlockall */
 #define LOCKS_MEMORY
 static int notices;
@@ -740,6 +765,7 @@ int main(int count, char **arguments) {
     should_refuse_damaged_control_files();
     should_tell_refusals_and_versions_apart();
     should_keep_edits_private_and_drop_them_at_release();
+    should_show_the_ring_where_pages_were_copied_before_the_take();
 #ifdef LOCKS_MEMORY
     should_fall_back_to_copies_under_mlockall();
 #endif
