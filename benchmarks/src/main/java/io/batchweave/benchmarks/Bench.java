@@ -12,9 +12,14 @@ import io.batchweave.bridge.daemon.KafkaRead;
 import io.batchweave.bridge.daemon.RingThroughputBenchmark;
 import io.batchweave.bridge.daemon.StoreToRing;
 import io.batchweave.bridge.daemon.Wake;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -25,22 +30,26 @@ public final class Bench {
 
   private static final String HELP =
       """
-      Usage: ./batchweave bench [--list] [--only NAME] [--quick] [--json]
+      Usage: ./batchweave bench [--list] [--only NAME[,NAME]…] [--quick] [--json] [--out DIR]
 
-      Measures named figures beside their ceilings on this machine.
+      Measures named figures beside their ceilings on this machine. The last it prints is a table in
+      Markdown: name, value, unit, ceiling, goal, met, spread (95 %), below machine, JDK, versions
+      and commit. The same table (results.md), all figures as JSON (results.json) and the pictures
+      of those that have one (NAME.png) are written into a directory.
 
         --list       the names and what they ask
-        --only NAME  one of them
+        --only NAME  these
         --quick      fewer rounds: whether it works and about where it stands
-        --json       the last line is {"name":…,"value":…,"unit":…,"ceiling":…,"goal":…,"met":…},
-                     for every figure one
+        --json       then also, for every figure, as the last line:
+                     {"name":…,"value":…,"unit":…,"ceiling":…,"goal":…,"met":…}
+        --out DIR    that directory; it is made (default: benchmarks/target/bench)
       Exit code: 0, 1 when a goal is not met or nothing could be measured, 2 wrong usage.
       """;
 
   private Bench() {}
 
   /** What was asked for. */
-  private record Request(List<Bar> bars, BenchRun.Pace pace, boolean json) {}
+  private record Request(List<Bar> bars, BenchRun.Pace pace, boolean json, Path directory) {}
 
   /** All bars, in the order in which they run. */
   static List<Bar> bars() {
@@ -85,13 +94,20 @@ public final class Bench {
    */
   public static void main(String[] arguments) {
     Locale.setDefault(Locale.ROOT);
-    System.exit(run(arguments));
+    System.exit(run(bars(), System.out, arguments));
   }
 
-  private static int run(String[] arguments) {
+  /**
+   * Runs.
+   *
+   * @param bars what there is to choose from
+   * @param out where everything goes but usage errors
+   * @return the exit code
+   */
+  static int run(List<Bar> bars, PrintStream out, String... arguments) {
     Request request;
     try {
-      request = parse(arguments);
+      request = parse(bars, out, arguments);
     } catch (IllegalArgumentException e) {
       System.err.println("bench: " + e.getMessage() + " (see ./batchweave bench --help)");
       return EXIT_USAGE;
@@ -99,59 +115,90 @@ public final class Bench {
     if (request == null) {
       return 0;
     }
-    BenchRun run = new BenchRun(request.pace(), System.out);
-    run.say(Machine.describe());
-    List<Verdict> verdicts = new ArrayList<>();
-    boolean failed = false;
-    for (Bar bar : request.bars()) {
-      run.say(bar.name() + ": " + bar.question() + " (load " + Machine.load() + ")");
-      try {
-        verdicts.add(bar.measure(run));
-      } catch (Exception e) {
-        failed = true;
-        run.say("  could not be measured: " + e);
-      }
+    try {
+      Files.createDirectories(request.directory());
+      return measure(request, new BenchRun(request.pace(), out, request.directory()));
+    } catch (IOException e) {
+      System.err.println("bench: the results cannot be written: " + e);
+      return EXIT_FAILED;
     }
-    verdicts.forEach(verdict -> run.say(request.json() ? verdict.json() : verdict.text()));
-    return failed || !verdicts.stream().allMatch(Verdict::met) ? EXIT_FAILED : 0;
+  }
+
+  private static int measure(Request request, BenchRun run) throws IOException {
+    Map<String, String> facts = Machine.facts();
+    facts.put("pace", request.pace().toString().toLowerCase(Locale.ROOT));
+    facts.forEach((name, value) -> run.say(name + ": " + value));
+    Report report = new Report(facts);
+    for (Bar bar : request.bars()) {
+      String load = Machine.load();
+      run.say(bar.name() + ": " + bar.question() + " (load " + load + ")");
+      long beganNs = System.nanoTime();
+      try {
+        report.add(bar.measure(run), load, (System.nanoTime() - beganNs) / 1e9);
+      } catch (Exception e) {
+        run.say("  could not be measured: " + e);
+        report.addUnmeasured(bar.name(), e.toString());
+      }
+      // Whoever stops a long run keeps what it has come to.
+      report.write(request.directory());
+    }
+    run.say("");
+    report.table().forEach(run::say);
+    run.say("");
+    run.say("written to " + request.directory());
+    if (request.json()) {
+      report.lines().forEach(run::say);
+    }
+    return report.met() ? 0 : EXIT_FAILED;
   }
 
   /** Null when everything asked for has been said. */
-  private static @Nullable Request parse(String[] arguments) {
-    List<Bar> bars = bars();
+  private static @Nullable Request parse(List<Bar> all, PrintStream out, String... arguments) {
+    List<Bar> bars = all;
     BenchRun.Pace pace = BenchRun.Pace.FULL;
     boolean json = false;
+    Path directory = PythonEnvironment.root().resolve("benchmarks/target/bench");
     for (int i = 0; i < arguments.length; i++) {
       switch (arguments[i]) {
         case "--help", "-h" -> {
-          System.out.print(HELP);
+          out.print(HELP);
           return null;
         }
         case "--list" -> {
-          bars.forEach(bar -> System.out.printf("%-20s %s%n", bar.name(), bar.question()));
+          all.forEach(bar -> out.printf("%-20s %s%n", bar.name(), bar.question()));
           return null;
         }
         case "--quick" -> pace = BenchRun.Pace.QUICK;
         case "--json" -> json = true;
-        case "--only" -> {
-          i++;
-          bars = only(bars, i < arguments.length ? arguments[i] : "");
-        }
+        case "--only" -> bars = only(all, value(arguments, ++i));
+        case "--out" -> directory = Path.of(value(arguments, ++i));
         default -> throw new IllegalArgumentException("unknown option: " + arguments[i]);
       }
     }
-    return new Request(bars, pace, json);
+    return new Request(bars, pace, json, directory);
   }
 
-  private static List<Bar> only(List<Bar> bars, String name) {
-    List<Bar> chosen = bars.stream().filter(bar -> bar.name().equals(name)).toList();
-    if (chosen.isEmpty()) {
-      throw new IllegalArgumentException(
-          "--only needs one of "
-              + bars.stream().map(Bar::name).collect(Collectors.joining(", "))
-              + ", not '"
-              + name
-              + "'");
+  private static String value(String[] arguments, int index) {
+    if (index == arguments.length) {
+      throw new IllegalArgumentException(arguments[index - 1] + " needs a value");
+    }
+    return arguments[index];
+  }
+
+  private static List<Bar> only(List<Bar> bars, String names) {
+    List<Bar> chosen = new ArrayList<>();
+    for (String name : List.of(names.split(",", -1))) {
+      chosen.add(
+          bars.stream()
+              .filter(bar -> bar.name().equals(name))
+              .findFirst()
+              .orElseThrow(() ->
+                  new IllegalArgumentException(
+                      "--only needs one of "
+                          + bars.stream().map(Bar::name).collect(Collectors.joining(", "))
+                          + ", not '"
+                          + name
+                          + "'")));
     }
     return chosen;
   }

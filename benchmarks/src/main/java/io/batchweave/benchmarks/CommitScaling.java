@@ -4,7 +4,6 @@ import io.batchweave.benchmarks.BenchRun.Pace;
 import io.batchweave.simulate.Fleet;
 import io.batchweave.simulate.Latencies;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -106,7 +105,7 @@ final class CommitScaling implements Bar {
         String.format(
             "  62 of 64 producers die at once: from the third commit on at most %d ms",
             adaptedNs / 1_000_000));
-    plot(run, rows, full);
+    plot(run, rows);
     double worst = judged.stream().mapToLong(ScalingRow::p99Ms).max().orElse(-1);
     return new Verdict(
         name(),
@@ -133,7 +132,7 @@ final class CommitScaling implements Bar {
     return after.isEmpty() ? Long.MAX_VALUE : Collections.max(after);
   }
 
-  private static void plot(BenchRun run, List<ScalingRow> rows, boolean full) throws IOException {
+  private void plot(BenchRun run, List<ScalingRow> rows) throws IOException {
     List<Plot.Curve> curves = new ArrayList<>();
     for (String store : List.of("S3", "10 ms")) {
       List<ScalingRow> here = rows.stream().filter(row -> row.store().equals(store)).toList();
@@ -152,12 +151,7 @@ final class CommitScaling implements Bar {
             ACROSS,
             UP,
             curves);
-    plot.text().forEach(line -> run.say("  " + line));
-    if (full) {
-      Path file = PythonEnvironment.root().resolve("benchmarks/commit-scaling.png");
-      plot.png(file);
-      run.say("  picture: " + file);
-    }
+    run.show(name(), plot);
   }
 
   private static Plot.Curve curve(

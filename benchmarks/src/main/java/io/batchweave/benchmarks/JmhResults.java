@@ -16,13 +16,13 @@ public final class JmhResults {
   }
 
   /**
-   * Time per operation, in the unit of the class: the median of the iterations.
+   * Time per operation, in the unit of the class, iteration by iteration.
    *
    * @param method the benchmark
    * @param parameter value of its only parameter; empty when it has none
    */
-  public double score(String method, String parameter) {
-    return iterations(find(method, parameter)).median();
+  public Sample score(String method, String parameter) {
+    return iterations(find(method, parameter));
   }
 
   /**

@@ -39,7 +39,8 @@ final class KafkaJars {
     return new KafkaJars(PythonEnvironment.root(), PythonEnvironment.cache(), clientVersion());
   }
 
-  private static String clientVersion() throws IOException {
+  /** The version of Kafka's client on the class path, which the broker has too. */
+  static String clientVersion() throws IOException {
     try (InputStream in =
         KafkaProducer.class.getResourceAsStream("/kafka/kafka-version.properties")) {
       Properties properties = new Properties();

@@ -23,6 +23,8 @@ public final class LoopbackS3 implements AutoCloseable {
   /** The bucket that is there. */
   public static final String BUCKET = "bench";
 
+  private static final String VERSITYGW = "versitygw 1.8.0";
+  private static final String S3PROXY = "S3Proxy 4.1.0";
   private static final String ACCESS_KEY_ID = "AK";
   private static final String SECRET_ACCESS_KEY = "SK";
   private static final long START_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(30);
@@ -54,6 +56,11 @@ public final class LoopbackS3 implements AutoCloseable {
     return Files.isExecutable(versitygw)
         ? startVersityGw(versitygw, directory, buckets)
         : startS3Proxy(buckets);
+  }
+
+  /** Which server would be started. */
+  static String installed() {
+    return Files.isExecutable(versitygw()) ? VERSITYGW : S3PROXY;
   }
 
   private static Path versitygw() {
@@ -94,7 +101,7 @@ public final class LoopbackS3 implements AutoCloseable {
             .start();
     LoopbackS3 started =
         new LoopbackS3(
-            "versitygw 1.8.0",
+            VERSITYGW,
             process,
             "http://127.0.0.1:" + port,
             Map.of("AWS_ACCESS_KEY_ID", ACCESS_KEY_ID, "AWS_SECRET_ACCESS_KEY", SECRET_ACCESS_KEY));
@@ -123,7 +130,7 @@ public final class LoopbackS3 implements AutoCloseable {
       throw new IOException("S3Proxy did not start; see its output above");
     }
     return new LoopbackS3(
-        "S3Proxy 4.1.0",
+        S3PROXY,
         process,
         endpoint,
         Map.of("AWS_ACCESS_KEY_ID", accessKeyId, "AWS_SECRET_ACCESS_KEY", secret));

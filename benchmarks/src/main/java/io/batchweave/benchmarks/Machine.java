@@ -6,31 +6,62 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import software.amazon.awssdk.crt.CRT;
 
 /** What a figure was measured on. */
 final class Machine {
+  private static final String PEERS = "benchmarks/requirements-peers.txt";
+  private static final List<String> LOADERS = List.of("torch", "mosaicml-streaming", "webdataset");
+
   private Machine() {}
 
-  /** One line: processors, memory, kernel, JDK, commit, time. */
-  static String describe() {
-    return "machine: "
-        + cpu()
-        + ", "
-        + Runtime.getRuntime().availableProcessors()
-        + " cores, "
-        + (number("/proc/meminfo", "MemTotal") >> 20)
-        + " GiB, "
-        + System.getProperty("os.name")
-        + " "
-        + System.getProperty("os.version")
-        + ", JDK "
-        + Runtime.version()
-        + ", commit "
-        + commit()
-        + ", "
-        + Instant.now().truncatedTo(ChronoUnit.SECONDS);
+  /** Processors, memory, kernel, JDK, commit, time; what the run could use, with its version. */
+  static Map<String, String> facts() {
+    Map<String, String> facts = new LinkedHashMap<>();
+    facts.put(
+        "machine",
+        cpu()
+            + ", "
+            + Runtime.getRuntime().availableProcessors()
+            + " cores, "
+            + (number("/proc/meminfo", "MemTotal") >> 20)
+            + " GiB");
+    facts.put("system", System.getProperty("os.name") + " " + System.getProperty("os.version"));
+    facts.put("JDK", Runtime.version().toString());
+    facts.put("versions", versions());
+    facts.put("commit", commit());
+    facts.put("began", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+    facts.put("load", load());
+    return facts;
+  }
+
+  private static String versions() {
+    List<String> versions = new ArrayList<>();
+    versions.add("aws-crt " + Objects.requireNonNullElse(crt(), "?"));
+    versions.add(LoopbackS3.installed());
+    try {
+      versions.add("Apache Kafka " + KafkaJars.clientVersion());
+    } catch (IOException e) {
+      versions.add("Apache Kafka ?");
+    }
+    for (String file : List.of("shm-bridge/python/requirements-test.txt", PEERS)) {
+      read(PythonEnvironment.root().resolve(file).toString()).stream()
+          .filter(line -> LOADERS.stream().anyMatch(name -> line.startsWith(name + "==")))
+          .map(line -> line.replace("==", " "))
+          .forEach(versions::add);
+    }
+    return String.join(", ", versions);
+  }
+
+  private static @Nullable String crt() {
+    return CRT.class.getPackage().getImplementationVersion();
   }
 
   /** The load average of the last minute. */
@@ -67,10 +98,15 @@ final class Machine {
   }
 
   private static String commit() {
-    String root = System.getenv().getOrDefault("BATCHWEAVE_ROOT", ".");
     try {
       Process git =
-          new ProcessBuilder("git", "-C", root, "describe", "--always", "--dirty")
+          new ProcessBuilder(
+                  "git",
+                  "-C",
+                  PythonEnvironment.root().toString(),
+                  "describe",
+                  "--always",
+                  "--dirty")
               .redirectError(ProcessBuilder.Redirect.DISCARD)
               .start();
       String answer = new String(git.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

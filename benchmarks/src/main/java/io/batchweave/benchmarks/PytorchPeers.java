@@ -253,10 +253,10 @@ final class PytorchPeers implements Bar {
     others.sort(null);
     run.say("  batchweave against    MB/s       [95 %]            next() ready p50    CPU per MiB");
     Passes best = null;
-    double least = Double.POSITIVE_INFINITY;
+    Sample least = new Sample();
     for (String other : others) {
       Passes theirs = of(all, other);
-      Sample faster = ratios(ours.megabytesPerSecond, theirs.megabytesPerSecond);
+      Sample faster = ours.megabytesPerSecond.over(theirs.megabytesPerSecond);
       Sample.Interval interval = faster.interval();
       run.say(
           "  %-18s %7.2f x  [%.2f, %.2f]   %10.4f x     %12.3f x"
@@ -266,9 +266,9 @@ final class PytorchPeers implements Bar {
                   interval.low(),
                   interval.high(),
                   ours.readyMicros.median() / theirs.readyMicros.median(),
-                  ratios(ours.cpuMsPerMib, theirs.cpuMsPerMib).median()));
-      if (other.endsWith(COLD) && faster.median() < least) {
-        least = faster.median();
+                  ours.cpuMsPerMib.over(theirs.cpuMsPerMib).median()));
+      if (other.endsWith(COLD) && (best == null || faster.median() < least.median())) {
+        least = faster;
         best = theirs;
       }
     }
@@ -281,10 +281,7 @@ final class PytorchPeers implements Bar {
       throw new IllegalStateException("no other loader was measured");
     }
     return Verdict.reported(
-        name(),
-        least,
-        "x the best other loader's MB/s",
-        ratios(bare, best.megabytesPerSecond).median());
+        name(), least, "x the best other loader's MB/s", bare.over(best.megabytesPerSecond));
   }
 
   private static String line(String name, Passes passes) {
@@ -307,14 +304,5 @@ final class PytorchPeers implements Bar {
       throw new IllegalStateException("was not measured: loader=" + name);
     }
     return passes;
-  }
-
-  /** Round by round. */
-  private static Sample ratios(Sample above, Sample below) {
-    Sample ratios = new Sample();
-    for (int i = 0; i < Math.min(above.count(), below.count()); i++) {
-      ratios.add(above.value(i) / below.value(i));
-    }
-    return ratios;
   }
 }

@@ -2,10 +2,15 @@ package io.batchweave.benchmarks;
 
 import java.util.Arrays;
 import java.util.SplittableRandom;
+import java.util.function.DoubleBinaryOperator;
+import java.util.function.DoubleUnaryOperator;
+import java.util.function.ToDoubleFunction;
 
 /** Numbers measured one after the other, and what they say together. */
 public final class Sample {
   private static final int RESAMPLES = 2_000;
+  private static final int LEAST_RESAMPLES = 200;
+  private static final int DRAWS = 4_000_000;
   private static final long SEED = 42;
 
   private double[] values = new double[64];
@@ -17,7 +22,12 @@ public final class Sample {
    * @param low lower end
    * @param high upper end
    */
-  public record Interval(double low, double high) {}
+  public record Interval(double low, double high) {
+    /** That of a figure which is this one divided by a number. */
+    public Interval over(double divisor) {
+      return new Interval(low / divisor, high / divisor);
+    }
+  }
 
   /**
    * Adds a number.
@@ -56,27 +66,75 @@ public final class Sample {
    * @param share from 0 to 1
    */
   public double quantile(double share) {
-    if (count == 0) {
-      throw new IllegalStateException("nothing was measured");
+    return quantileOf(Arrays.copyOf(values, count), share);
+  }
+
+  /** The same numbers in another unit. */
+  public Sample map(DoubleUnaryOperator change) {
+    Sample changed = new Sample();
+    for (int i = 0; i < count; i++) {
+      changed.add(change.applyAsDouble(values[i]));
     }
-    double[] sorted = Arrays.copyOf(values, count);
-    Arrays.sort(sorted);
-    return sorted[Math.clamp((long) Math.ceil(share * count) - 1, 0, count - 1)];
+    return changed;
+  }
+
+  /**
+   * Round by round, both taken together.
+   *
+   * @param other measured in turn with this one; where one has more rounds, those are left out
+   */
+  public Sample with(Sample other, DoubleBinaryOperator together) {
+    Sample joined = new Sample();
+    for (int i = 0; i < Math.min(count, other.count); i++) {
+      joined.add(together.applyAsDouble(values[i], other.values[i]));
+    }
+    return joined;
+  }
+
+  /**
+   * Round by round, how often another one goes into this one.
+   *
+   * @param other measured in turn with this one
+   */
+  public Sample over(Sample other) {
+    return with(other, (mine, its) -> mine / its);
   }
 
   /** The bootstrap interval of the median; always the same for the same numbers. */
   public Interval interval() {
+    return bootstrap(Sample::medianOf);
+  }
+
+  /**
+   * The bootstrap interval of a quantile.
+   *
+   * @param share from 0 to 1
+   */
+  public Interval interval(double share) {
+    return bootstrap(drawn -> quantileOf(drawn, share));
+  }
+
+  private Interval bootstrap(ToDoubleFunction<double[]> figure) {
     SplittableRandom random = new SplittableRandom(SEED);
-    double[] medians = new double[RESAMPLES];
+    int resamples = Math.clamp(DRAWS / Math.max(1, count), LEAST_RESAMPLES, RESAMPLES);
+    double[] figures = new double[resamples];
     double[] drawn = new double[count];
-    for (int i = 0; i < RESAMPLES; i++) {
+    for (int i = 0; i < resamples; i++) {
       for (int j = 0; j < count; j++) {
         drawn[j] = values[random.nextInt(count)];
       }
-      medians[i] = medianOf(drawn);
+      figures[i] = figure.applyAsDouble(drawn);
     }
-    Arrays.sort(medians);
-    return new Interval(medians[RESAMPLES / 40], medians[RESAMPLES - RESAMPLES / 40 - 1]);
+    Arrays.sort(figures);
+    return new Interval(figures[resamples / 40], figures[resamples - resamples / 40 - 1]);
+  }
+
+  private static double quantileOf(double[] some, double share) {
+    if (some.length == 0) {
+      throw new IllegalStateException("nothing was measured");
+    }
+    Arrays.sort(some);
+    return some[Math.clamp((long) Math.ceil(share * some.length) - 1, 0, some.length - 1)];
   }
 
   private static double medianOf(double[] some) {

@@ -1,6 +1,7 @@
 package io.batchweave.benchmarks;
 
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a bar came to.
@@ -11,20 +12,51 @@ import java.util.Locale;
  * @param ceiling the best that the figure can be here, measured in the same run
  * @param goal what the figure is held to, with its direction; empty where it is only reported
  * @param met whether the goal is met; true where there is none
+ * @param spread the 95 % interval of the figure; null where it is counted or in virtual time
  */
 public record Verdict(
-    String name, double value, String unit, double ceiling, String goal, boolean met) {
+    String name,
+    double value,
+    String unit,
+    double ceiling,
+    String goal,
+    boolean met,
+    Sample.@Nullable Interval spread) {
 
   /**
-   * A figure that is reported, not judged.
+   * A figure without spread.
    *
    * @param name of the bar
    * @param value the figure
    * @param unit of both
    * @param ceiling the best it can be here
+   * @param goal what it is held to
+   * @param met whether it is met
    */
-  public static Verdict reported(String name, double value, String unit, double ceiling) {
-    return new Verdict(name, value, unit, ceiling, "", true);
+  public Verdict(String name, double value, String unit, double ceiling, String goal, boolean met) {
+    this(name, value, unit, ceiling, goal, met, null);
+  }
+
+  /**
+   * A figure that is reported, not judged: the median of a sample.
+   *
+   * @param name of the bar
+   * @param values the figure
+   * @param unit of both
+   * @param ceiling the best it can be here
+   */
+  public static Verdict reported(String name, Sample values, String unit, Sample ceiling) {
+    return new Verdict(name, values.median(), unit, ceiling.median(), "", true)
+        .within(values.interval());
+  }
+
+  /**
+   * The same with its spread.
+   *
+   * @param interval of the figure
+   */
+  public Verdict within(Sample.Interval interval) {
+    return new Verdict(name, value, unit, ceiling, goal, met, interval);
   }
 
   /** One line for machines. */
@@ -44,17 +76,19 @@ public record Verdict(
         + "}";
   }
 
-  /** One line for people. */
-  public String text() {
-    String judged = goal.isEmpty() ? "" : "  goal " + goal + (met ? ": met" : ": NOT MET");
-    return String.format(
-        Locale.ROOT,
-        "%-20s %s %s (ceiling %s)%s",
-        name,
-        number(value),
-        unit,
-        number(ceiling),
-        judged);
+  /** A row of a table in Markdown: name, value, unit, ceiling, goal, met, spread. */
+  public String row() {
+    return "| "
+        + String.join(
+            " | ",
+            "`" + name + "`",
+            number(value),
+            unit,
+            number(ceiling),
+            goal,
+            goal.isEmpty() ? "" : met ? "yes" : "**no**",
+            spread == null ? "" : "[" + number(spread.low()) + ", " + number(spread.high()) + "]")
+        + " |";
   }
 
   private static String number(double value) {

@@ -25,6 +25,10 @@
  * <p>Ratios come first: a ceiling is measured interleaved with what it bounds, so that what the
  * machine does meanwhile falls on both. Intervals are 95 % bootstrap intervals of the median.
  *
+ * <p>A run ends with a table in Markdown below what it was measured on ({@link
+ * io.batchweave.benchmarks.Report}), and writes it, the same as JSON, and pictures ({@link
+ * io.batchweave.benchmarks.Plot}) into one directory.
+ *
  * <p>May depend on everything; nothing depends on it. What has to see package-private parts of the
  * daemon or the rank lies in packages of their names here, on the class path beside them. {@code
  * RESULTS.md} of the module has the last full run and what it means.

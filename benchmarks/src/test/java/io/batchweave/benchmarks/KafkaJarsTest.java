@@ -21,7 +21,8 @@ class KafkaJarsTest {
 
   private final ByteArrayOutputStream said = new ByteArrayOutputStream();
   private final BenchRun run =
-      new BenchRun(BenchRun.Pace.QUICK, new PrintStream(said, true, StandardCharsets.UTF_8));
+      new BenchRun(
+          BenchRun.Pace.QUICK, new PrintStream(said, true, StandardCharsets.UTF_8), Path.of("."));
 
   /** A Maven that does what it is told here and notes its arguments. */
   private KafkaJars jars(String script) throws IOException {

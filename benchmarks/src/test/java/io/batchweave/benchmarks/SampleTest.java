@@ -72,4 +72,26 @@ class SampleTest {
     assertThrows(IllegalStateException.class, nothing::median);
     assertThrows(IllegalStateException.class, () -> nothing.quantile(0.5));
   }
+
+  @Test
+  void shouldTakeRoundsTogetherWhenTwoWereMeasuredInTurn() {
+    Sample ratios = of(2, 6, 12).over(of(1, 2, 3));
+    assertEquals(3, ratios.count());
+    assertEquals(2, ratios.value(0));
+    assertEquals(4, ratios.value(2));
+    assertEquals(2, of(2, 6, 12).over(of(1, 2)).count());
+    assertEquals(60, of(2, 6, 12).map(value -> 10 * value).median());
+  }
+
+  @Test
+  void shouldEncloseTheQuantileWhenItsIntervalIsAsked() {
+    Sample sample = new Sample();
+    for (int i = 1; i <= 1000; i++) {
+      sample.add(i);
+    }
+    Sample.Interval tail = sample.interval(0.99);
+    assertTrue(tail.low() > 970 && tail.low() <= 990, tail.toString());
+    assertTrue(tail.high() >= 990 && tail.high() <= 1000, tail.toString());
+    assertEquals(tail.low() / 2, tail.over(2).low());
+  }
 }

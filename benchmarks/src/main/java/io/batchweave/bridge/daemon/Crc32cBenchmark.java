@@ -58,9 +58,9 @@ public class Crc32cBenchmark {
         results ->
             Verdict.reported(
                 "crc32c",
-                gigabytesPerSecond(results.score("crc32c", JUDGED)),
+                results.score("crc32c", JUDGED).map(Crc32cBenchmark::gigabytesPerSecond),
                 "GB/s",
-                gigabytesPerSecond(results.score("read", JUDGED))));
+                results.score("read", JUDGED).map(Crc32cBenchmark::gigabytesPerSecond)));
   }
 
   private static double gigabytesPerSecond(double micros) {

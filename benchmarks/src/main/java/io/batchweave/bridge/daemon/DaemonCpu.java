@@ -66,7 +66,7 @@ public final class DaemonCpu implements Bar {
         }
       }
     }
-    double kafka = of(millis, Way.BEST_CHECKED);
+    double kafka = of(millis, Way.BEST_CHECKED).median();
     millis.forEach((way, sample) -> {
       Sample.Interval interval = sample.interval();
       run.say(
@@ -78,17 +78,18 @@ public final class DaemonCpu implements Bar {
                   interval.high(),
                   sample.median() / kafka));
     });
-    double value = of(millis, Way.S3) / kafka;
+    double value = of(millis, Way.S3).median() / kafka;
     return new Verdict(
-        name(),
-        value,
-        "x a Kafka consumer's",
-        of(millis, Way.BARE_S3) / kafka,
-        "<= " + GOAL,
-        value <= GOAL);
+            name(),
+            value,
+            "x a Kafka consumer's",
+            of(millis, Way.BARE_S3).median() / kafka,
+            "<= " + GOAL,
+            value <= GOAL)
+        .within(of(millis, Way.S3).interval().over(kafka));
   }
 
-  private static double of(Map<Way, Sample> samples, Way way) {
-    return samples.getOrDefault(way, new Sample()).median();
+  private static Sample of(Map<Way, Sample> samples, Way way) {
+    return samples.getOrDefault(way, new Sample());
   }
 }

@@ -107,12 +107,13 @@ public final class IdleCpu implements Bar {
       double whole = daemonPercent.median();
       run.say("  daemon %.2f %%, one rank %.2f %% of a core".formatted(whole, one));
       return new Verdict(
-          name(),
-          whole,
-          "% of a core",
-          0,
-          "< 2, one rank < 1",
-          whole < GOAL_DAEMON_PERCENT && one < GOAL_RANK_PERCENT);
+              name(),
+              whole,
+              "% of a core",
+              0,
+              "< 2, one rank < 1",
+              whole < GOAL_DAEMON_PERCENT && one < GOAL_RANK_PERCENT)
+          .within(daemonPercent.interval());
     } finally {
       for (Thread thread : threads) {
         thread.interrupt();

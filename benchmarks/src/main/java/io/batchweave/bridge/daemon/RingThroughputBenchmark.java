@@ -65,9 +65,9 @@ public class RingThroughputBenchmark {
   private static Verdict judge(JmhResults results) {
     return Verdict.reported(
         "ring-throughput",
-        gigabytesPerSecond(results.score("handOff", JUDGED)),
+        results.score("handOff", JUDGED).map(RingThroughputBenchmark::gigabytesPerSecond),
         "GB/s, eight readers, 1 MiB each",
-        gigabytesPerSecond(results.score("read", JUDGED)));
+        results.score("read", JUDGED).map(RingThroughputBenchmark::gigabytesPerSecond));
   }
 
   private static double gigabytesPerSecond(double micros) {

@@ -1,0 +1,121 @@
+package io.batchweave.benchmarks;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import tools.jackson.databind.ObjectMapper;
+import tools.jackson.databind.SerializationFeature;
+import tools.jackson.databind.json.JsonMapper;
+
+/**
+ * What a run came to: a table in Markdown for people, and the same in JSON for programs, both below
+ * what it was measured on. Figures are added as they come.
+ */
+final class Report {
+  /** The table's file. */
+  static final String TABLE = "results.md";
+
+  /** The other one's. */
+  static final String JSON = "results.json";
+
+  private static final ObjectMapper MAPPER =
+      JsonMapper.builder().enable(SerializationFeature.INDENT_OUTPUT).build();
+
+  private final Map<String, String> facts;
+  private final List<Figure> figures = new ArrayList<>();
+  private final Map<String, String> unmeasured = new LinkedHashMap<>();
+
+  /** A figure, the load of the machine before it was measured, and how long that took. */
+  private record Figure(Verdict verdict, String load, double seconds) {}
+
+  /**
+   * Begins one.
+   *
+   * @param facts what is measured on, by name
+   */
+  Report(Map<String, String> facts) {
+    this.facts = new LinkedHashMap<>(facts);
+  }
+
+  /**
+   * Adds a figure.
+   *
+   * @param verdict the figure
+   * @param load of the machine, before
+   * @param seconds that it took
+   */
+  void add(Verdict verdict, String load, double seconds) {
+    figures.add(new Figure(verdict, load, seconds));
+  }
+
+  /**
+   * Says that there is no figure.
+   *
+   * @param name of the bar
+   * @param why in one line
+   */
+  void addUnmeasured(String name, String why) {
+    unmeasured.put(name, why);
+  }
+
+  /** Whether all was measured, and every goal is met. */
+  boolean met() {
+    return unmeasured.isEmpty() && figures.stream().allMatch(figure -> figure.verdict().met());
+  }
+
+  /** A line of JSON for each figure. */
+  List<String> lines() {
+    return figures.stream().map(figure -> figure.verdict().json()).toList();
+  }
+
+  /** The table, below the facts. */
+  List<String> table() {
+    List<String> lines = new ArrayList<>();
+    lines.add("| | |");
+    lines.add("|---|---|");
+    facts.forEach((name, value) -> lines.add("| " + name + " | " + value + " |"));
+    lines.add("");
+    lines.add("| name | value | unit | ceiling | goal | met | spread |");
+    lines.add("|---|---|---|---|---|---|---|");
+    figures.forEach(figure -> lines.add(figure.verdict().row()));
+    if (!unmeasured.isEmpty()) {
+      lines.add("");
+      unmeasured.forEach((name, why) ->
+          lines.add("- `" + name + "` could not be measured: " + why.replaceAll("\\s+", " ")));
+    }
+    return lines;
+  }
+
+  /**
+   * Writes both files; there they replace those of an earlier run.
+   *
+   * @param directory exists
+   */
+  void write(Path directory) throws IOException {
+    Files.writeString(directory.resolve(TABLE), String.join("\n", table()) + "\n");
+    Map<String, Object> all = new LinkedHashMap<>(facts);
+    all.put("figures", figures.stream().map(Report::fields).toList());
+    all.put("unmeasured", unmeasured);
+    Files.writeString(directory.resolve(JSON), MAPPER.writeValueAsString(all) + "\n");
+  }
+
+  private static Map<String, Object> fields(Figure figure) {
+    Verdict verdict = figure.verdict();
+    Map<String, Object> fields = new LinkedHashMap<>();
+    fields.put("name", verdict.name());
+    fields.put("value", verdict.value());
+    fields.put("unit", verdict.unit());
+    fields.put("ceiling", verdict.ceiling());
+    fields.put("goal", verdict.goal());
+    fields.put("met", verdict.met());
+    Sample.Interval spread = verdict.spread();
+    fields.put("spread", spread == null ? List.of() : List.of(spread.low(), spread.high()));
+    fields.put("load", figure.load());
+    fields.put("seconds", figure.seconds());
+    return fields;
+  }
+}
