@@ -21,6 +21,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/** What the kernel maps by one entry where a file has huge pages, if the address is a multiple of it. */
+#define BW_HUGE_PAGE ((size_t)2 << 20)
+
 /* A lock for rare and short things; never on the way of a step. */
 
 static inline void bw_lock(uint32_t *word) {
@@ -128,8 +131,8 @@ static inline bw_status bw_views_renew(int pagemap, uint8_t *address, size_t len
     return bw_page_is_private(entry) ? bw_views_clean(pagemap, address, length, error) : BW_OK;
 }
 
-/** Why copy-on-write views do not work here, or null. `base` is a private mapping of a ring. */
-static inline const char *bw_views_obstacle(int pagemap, uint8_t *base) {
+/** Why copy-on-write views do not work here, or null. `base` is a private mapping of a ring, still untouched. */
+static inline const char *bw_views_obstacle(int pagemap, uint8_t *base, size_t length) {
     const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
     uint64_t entry = 0;
     if (pagemap < 0) {
@@ -147,7 +150,8 @@ static inline const char *bw_views_obstacle(int pagemap, uint8_t *base) {
     if (!bw_pagemap_read(pagemap, base, page_size, &entry, 1) || !bw_page_is_private(entry)) {
         return "an edited page does not show in /proc/self/pagemap";
     }
-    if (!bw_pages_drop(base, page_size)) {
+    /* With its neighbours, which nobody has touched yet: an empty table can give way to a huge page. */
+    if (!bw_pages_drop(base, length < BW_HUGE_PAGE ? length : BW_HUGE_PAGE)) {
         return "an edited page cannot be dropped (locked memory?)";
     }
     (void)*probe;
@@ -165,14 +169,45 @@ static inline void bw_notice(const bw_client *client, const char *format, const 
     }
 }
 
+/**
+ * An address at which a mapping of `length` bytes may be put in place of the reservation that is there;
+ * null where none is needed or none can be had.
+ */
+static inline uint8_t *bw_huge_reserve(size_t length) {
+    if (length < BW_HUGE_PAGE || length > SIZE_MAX - BW_HUGE_PAGE) {
+        return NULL;
+    }
+    const size_t reserved = length + BW_HUGE_PAGE;
+    uint8_t *base = (uint8_t *)mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+        return NULL;
+    }
+    const size_t before = (BW_HUGE_PAGE - (uintptr_t)base % BW_HUGE_PAGE) % BW_HUGE_PAGE;
+    if (before > 0) {
+        (void)munmap(base, before);
+    }
+    const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t kept = before + (length + page_size - 1) / page_size * page_size;
+    if (kept < reserved) {
+        (void)munmap(base + kept, reserved - kept);
+    }
+    return base + before;
+}
+
 /** Maps `descriptor` as `views` say; null when the system does not want to. */
 static inline uint8_t *bw_ring_map(int descriptor, size_t length, bw_views views) {
     const int protection = views == BW_VIEWS_PRIVATE || views == BW_VIEWS_SHARED_WRITABLE
             ? PROT_READ | PROT_WRITE
             : PROT_READ;
     const int sharing = views == BW_VIEWS_PRIVATE ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
-    void *base = mmap(NULL, length, protection, sharing, descriptor, 0);
+    uint8_t *place = bw_huge_reserve(length);
+    void *base = mmap(place, length, protection, sharing | (place != NULL ? MAP_FIXED : 0), descriptor, 0);
     if (base == MAP_FAILED) {
+        if (place != NULL) {
+            const int number = errno;
+            (void)munmap(place, length);
+            errno = number;
+        }
         return NULL;
     }
     if (madvise(base, length, MADV_DONTFORK) != 0) {
@@ -210,7 +245,7 @@ static inline const char *bw_mapping_obstacle(bw_client *client, bw_mapping *map
     const bw_options *options = &client->options;
     if (client->views == BW_VIEWS_PRIVATE) {
         return mapping->base == NULL ? "no private mapping (commit limit?)"
-                                     : bw_views_obstacle(client->pagemap, mapping->base);
+                                     : bw_views_obstacle(client->pagemap, mapping->base, mapping->length);
     }
     if (mapping->base != NULL && client->views == BW_VIEWS_SHARED_WRITABLE && options->mapped != NULL) {
         mapping->agreed = options->mapped(options->context, mapping->base, mapping->length);

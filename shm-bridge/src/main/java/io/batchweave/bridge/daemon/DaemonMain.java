@@ -17,9 +17,9 @@ public final class DaemonMain {
   private DaemonMain() {}
 
   /**
-   * Launches, prints one line when ready, and returns when the daemon has ended. SIGTERM and SIGINT
-   * stop it in good order; what ranks still read then is left to the next daemon, and removed if
-   * they end within two seconds.
+   * Launches, prints one line when ready (after one for each thing that this machine lacks), and
+   * returns when the daemon has ended. SIGTERM and SIGINT stop it in good order; what ranks still
+   * read then is left to the next daemon, and removed if they end within two seconds.
    *
    * @param context settings; its lines are where messages go
    * @return the exit code
@@ -36,6 +36,7 @@ public final class DaemonMain {
                   daemon.close();
                   daemon.awaitDesertion(DESERTION_NS);
                 }));
+    context.memory().notices().forEach(context.lines());
     context
         .lines()
         .accept(

@@ -42,8 +42,14 @@ final class Posix {
 
   static final int PROT_READ = 1;
   static final int PROT_WRITE = 2;
-  static final int MAP_SHARED = 1;
   static final int MADV_DONTFORK = 10;
+  static final int MADV_COLLAPSE = 25;
+
+  private static final int MAP_SHARED = 0x1;
+  private static final int MAP_PRIVATE = 0x2;
+  private static final int MAP_FIXED = 0x10;
+  private static final int MAP_ANONYMOUS = 0x20;
+  private static final int MAP_NORESERVE = 0x4000;
 
   static final int F_OFD_GETLK = 36;
   static final int F_OFD_SETLK = 37;
@@ -252,12 +258,54 @@ final class Posix {
     }
   }
 
-  static long map(int descriptor, long lengthBytes, int protection) {
+  /**
+   * Maps a range of a file, shared.
+   *
+   * @param alignment of the address, a power of two: that of huge pages, or the kernel maps the
+   *     file in small ones; 1 for none
+   */
+  static long map(int descriptor, long offset, long lengthBytes, int protection, long alignment) {
+    if (alignment == 1) {
+      return map(0, lengthBytes, protection, MAP_SHARED, descriptor, offset);
+    }
+    // Of a reservation that holds an aligned range the range becomes the mapping and the rest goes.
+    long reservedBytes = lengthBytes + alignment;
+    long reserved = map(0, reservedBytes, 0, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (isError(reserved)) {
+      return reserved;
+    }
+    long aligned = (reserved + alignment - 1) & -alignment;
+    long address =
+        map(aligned, lengthBytes, protection, MAP_SHARED | MAP_FIXED, descriptor, offset);
+    if (isError(address)) {
+      unmap(reserved, reservedBytes);
+      return address;
+    }
+    long pageSizeBytes = pageSizeBytes();
+    long end = (aligned + lengthBytes + pageSizeBytes - 1) & -pageSizeBytes;
+    if (aligned > reserved) {
+      unmap(reserved, aligned - reserved);
+    }
+    if (reserved + reservedBytes > end) {
+      unmap(end, reserved + reservedBytes - end);
+    }
+    return address;
+  }
+
+  /** Whether a call that gives an address gave an errno, negated. */
+  static boolean isError(long address) {
+    return address < 0 && address > -4096;
+  }
+
+  private static long map(
+      long address, long lengthBytes, int protection, int flags, int descriptor, long offset) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = newCapture(arena);
-      long address =
-          (long) MMAP.invokeExact(capture, 0L, lengthBytes, protection, MAP_SHARED, descriptor, 0L);
-      return address == -1 ? -errno(capture) : address;
+      long mapped =
+          (long)
+              MMAP.invokeExact(
+                  capture, address, lengthBytes, protection, flags, descriptor, offset);
+      return mapped == -1 ? -errno(capture) : mapped;
     } catch (Throwable thrown) {
       throw unreachable(thrown);
     }

@@ -17,6 +17,9 @@ final class PosixNativeMemory implements NativeMemory {
 
   private static final int NEW_FILE_MODE = 0600;
 
+  /** What one entry of the page tables' second level maps, with pages of 4 KiB. */
+  private static final long HUGE_PAGE_BYTES = 2L << 20;
+
   private final int pageSizeBytes = Posix.pageSizeBytes();
   private final Set<String> notices = new CopyOnWriteArraySet<>();
 
@@ -143,6 +146,39 @@ final class PosixNativeMemory implements NativeMemory {
     }
 
     @Override
+    public boolean allocateHuge(long offset, long lengthBytes) {
+      long first = (offset + HUGE_PAGE_BYTES - 1) & -HUGE_PAGE_BYTES;
+      long end = (offset + lengthBytes) & -HUGE_PAGE_BYTES;
+      boolean huge = first >= end || collapse(first, end);
+      allocate(offset, lengthBytes);
+      return huge;
+    }
+
+    /** The kernel makes one huge page of what has at least one small page, and fills it up. */
+    private boolean collapse(long first, long end) {
+      if (lengthBytes() < end) {
+        truncate(end);
+      }
+      for (long at = first; at < end; at += HUGE_PAGE_BYTES) {
+        allocate(at, pageSizeBytes);
+      }
+      int protection = Posix.PROT_READ | Posix.PROT_WRITE;
+      long address = Posix.map(descriptor(), first, end - first, protection, HUGE_PAGE_BYTES);
+      if (Posix.isError(address)) {
+        throw Posix.failure("map", path, (int) address);
+      }
+      int collapsed = Posix.advise(address, end - first, Posix.MADV_COLLAPSE);
+      check("unmap", Posix.unmap(address, end - first));
+      if (collapsed < 0) {
+        notices.add(
+            "no huge pages here (MADV_COLLAPSE, Linux 6.1): the ring has small ones, which take longer"
+                + " to map and to give back; errno="
+                + -collapsed);
+      }
+      return collapsed >= 0;
+    }
+
+    @Override
     public void allocateNew(long lengthBytes, int mode) {
       try {
         changeMode(mode);
@@ -166,8 +202,9 @@ final class PosixNativeMemory implements NativeMemory {
     public Mapping map(long lengthBytes, Protection protection) {
       int flags =
           protection == Protection.READ ? Posix.PROT_READ : Posix.PROT_READ | Posix.PROT_WRITE;
-      long address = Posix.map(descriptor(), lengthBytes, flags);
-      if (address < 0 && address > -4096) {
+      long alignment = lengthBytes < HUGE_PAGE_BYTES ? 1 : HUGE_PAGE_BYTES;
+      long address = Posix.map(descriptor(), 0, lengthBytes, flags, alignment);
+      if (Posix.isError(address)) {
         throw Posix.failure("map", path, (int) address);
       }
       int advised = Posix.advise(address, lengthBytes, Posix.MADV_DONTFORK);

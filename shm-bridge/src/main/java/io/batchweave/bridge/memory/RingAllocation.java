@@ -9,9 +9,9 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Really allocates the memory of a ring at start, so that no access to it can fail later. In steps,
- * because past a cgroup's limit the kernel kills instead of answering: before each step every limit
- * and the reserve are looked at.
+ * Really allocates the memory of a ring at start, in huge pages until the system has no more, so
+ * that no access to it can fail later. In steps, because past a cgroup's limit the kernel kills
+ * instead of answering: before each step every limit and the reserve are looked at.
  */
 public final class RingAllocation {
   /** Bytes of one step. */
@@ -49,10 +49,15 @@ public final class RingAllocation {
       try {
         file.changeMode(mode);
         long allocated = 0;
+        boolean huge = true;
         while (allocated < lengthBytes) {
           long step = Math.min(STEP_BYTES, lengthBytes - allocated);
           checkRoom(directory, step, lengthBytes);
-          file.allocate(allocated, step);
+          if (huge) {
+            huge = file.allocateHuge(allocated, step);
+          } else {
+            file.allocate(allocated, step);
+          }
           allocated += step;
         }
       } catch (RuntimeException e) {

@@ -33,6 +33,18 @@ public interface SharedFile extends AutoCloseable {
   void allocate(long offset, long lengthBytes);
 
   /**
+   * As {@link #allocate}, in huge pages as far as the range holds whole ones and the system gives
+   * them: mapped by one entry each, they cost a rank far less to touch, to look through at release
+   * and to map again.
+   *
+   * @param offset first byte
+   * @param lengthBytes number of bytes
+   * @return whether it got them; everything is allocated all the same
+   * @throws NativeMemoryException of kind LIMIT when there is no space
+   */
+  boolean allocateHuge(long offset, long lengthBytes);
+
+  /**
    * Gives a file just created its mode and all of its memory: a hole of a full file system would
    * kill whoever maps it. When that fails its name is taken away again.
    *

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
@@ -37,6 +38,46 @@ class RingAllocationTest {
         assertTrue(mapping.segment().isReadOnly());
       }
     }
+  }
+
+  /** One entry of the page tables for each 2 MiB, in whatever process maps the ring. */
+  @Test
+  void shouldMapHugePagesWhereTheSystemHasThem() throws IOException {
+    try (SharedDirectory directory = SharedDirectory.create()) {
+      Path path = directory.path().resolve("ring-0.data");
+      try (SharedFile file = memory.open(path, FileAccess.CREATE)) {
+        assertFalse(file.lengthBytes() > 0);
+        assumeTrue(file.allocateHuge(0, 9 * MIB), () -> "no huge pages: " + memory.notices());
+        assertEquals(9 * MIB, file.lengthBytes());
+      }
+      Path ring = directory.path().resolve("ring-1.data");
+      new RingAllocation(memory, new Headroom(memory), 0).create(ring, 133 * MIB, 0600);
+      try (SharedFile small = memory.open(path, FileAccess.READ_WRITE);
+          SharedFile large = memory.open(ring, FileAccess.READ);
+          Mapping first = small.map(9 * MIB, Protection.READ_WRITE);
+          Mapping second = large.map(133 * MIB, Protection.READ)) {
+        first.segment().fill((byte) 1);
+        for (long at = 0; at < second.lengthBytes(); at += memory.pageSizeBytes()) {
+          assertEquals(0, second.segment().get(ValueLayout.JAVA_BYTE, at));
+        }
+        assertEquals(8 * MIB, hugeBytes(path));
+        assertEquals(132 * MIB, hugeBytes(ring));
+      }
+    }
+  }
+
+  /** Of the mapping of a file, what is mapped by huge pages. */
+  private static long hugeBytes(Path file) throws IOException {
+    List<String> lines = Files.readAllLines(Path.of("/proc/self/smaps"));
+    int at = 0;
+    while (!lines.get(at).endsWith(file.toString())) {
+      at++;
+    }
+    while (!lines.get(at).startsWith("ShmemPmdMapped:")) {
+      at++;
+    }
+    String[] words = lines.get(at).split(" +", -1);
+    return Long.parseLong(words[1]) << 10;
   }
 
   /** U6: a small tmpfs, a large ring. */
