@@ -24,6 +24,10 @@ static bw_status fake_exchange(bw_client *client, bw_hello *hello, bw_welcome *w
 #define FAKE_REGION_BYTES (8 * 4096)
 #endif
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 enum { FAKE_SLOTS = 8, FAKE_PAGE = 4096, FAKE_REGION = FAKE_REGION_BYTES, FAKE_RING = FAKE_SLOTS * FAKE_REGION };
 
 typedef struct fake_daemon {
@@ -61,7 +65,8 @@ static void *fake_map(const char *name, size_t length) {
     fake_path(path, name);
     const int descriptor = open(path, O_RDWR | O_CREAT, 0600);
     CHECK(descriptor >= 0 && ftruncate(descriptor, (off_t)length) == 0);
-    void *base = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    uint8_t *place = bw_huge_reserve(length);
+    void *base = mmap(place, length, PROT_READ | PROT_WRITE, MAP_SHARED | (place != NULL ? MAP_FIXED : 0), descriptor, 0);
     CHECK(base != MAP_FAILED && close(descriptor) == 0);
     return base;
 }
@@ -133,6 +138,9 @@ static void fake_start(const char *directory, uint32_t grid_dp, uint32_t grid_cp
     fake.doorbell->abi_version = BW_ABI_VERSION;
     fake.data = (uint8_t *)fake_map("ring-0.data", FAKE_RING);
     memset(fake.data, 0, FAKE_RING);
+    if (FAKE_RING >= BW_HUGE_PAGE) {
+        (void)madvise(fake.data, FAKE_RING, MADV_COLLAPSE); /* as the daemon's allocation does, where it can be had */
+    }
     char path[BW_PATH_CAPACITY];
     struct stat status;
     fake_path(path, "ring-0.data");
