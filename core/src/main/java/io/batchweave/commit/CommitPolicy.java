@@ -175,6 +175,8 @@ public final class CommitPolicy {
   public void onFolded(FoldOutcome outcome, boolean own, long nowNs) {
     boolean others = owners.onFolded(outcome);
     known.onFolded(nowNs);
+    // Somebody could write. That reads succeed says nothing about writes: stores throttle each.
+    failures = 0;
     if (own) {
       follower.forgetSlot();
       tempo.keepOwnPace(outcome.blocks().size());
@@ -193,7 +195,6 @@ public final class CommitPolicy {
    */
   public void onLooked(long nowNs) {
     known.onLooked(nowNs);
-    failures = 0;
   }
 
   /**

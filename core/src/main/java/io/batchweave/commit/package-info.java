@@ -43,7 +43,8 @@
  *   <tr><th>answer</th><th>then</th></tr>
  *   <tr><td>CREATED</td><td>these very bytes are version v+1: fold them without reading</td></tr>
  *   <tr><td>EXISTS</td><td>read on; the version there may still be one's own</td></tr>
- *   <tr><td>UNCLEAR, THROTTLED, no answer</td><td>back off, read on; it may land later</td></tr>
+ *   <tr><td>UNCLEAR, THROTTLED, no answer</td><td>back off, from 50 ms doubling to 5 s until some
+ *       version is folded or stands in its place; read on; it may land later</td></tr>
  *   <tr><td>CONFLICT (409)</td><td>read on; the key may be empty: the same version again</td></tr>
  *   <tr><td>refused (credentials, settings, space)</td><td>as UNCLEAR; after {@value
  *       io.batchweave.commit.CommitMachine#MAX_REFUSALS} in a row the machine stops</td></tr>

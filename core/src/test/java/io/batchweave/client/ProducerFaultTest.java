@@ -175,9 +175,9 @@ class ProducerFaultTest {
     }
   }
 
+  /** C3: in one process. */
   @Test
   void shouldFenceTheOlderOfTwoLiveProducersOfOneId() {
-    // C3
     try (FaultStore store = open("file")) {
       Producer older = Producer.open(new ProducerContext().store(store).producerId("p"));
       older.add(TestBatches.tgb("p", 1), TestBatches.stateAfter(1));

@@ -7,6 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.format.Block;
+import io.batchweave.format.ManifestCodec;
+import io.batchweave.format.ObjectNames;
+import io.batchweave.format.TgbEntry;
 import io.batchweave.log.Bits;
 import io.batchweave.produce.ProducerMachine.Phase;
 import io.batchweave.produce.ProducerModel.Incarnation;
@@ -15,10 +19,13 @@ import io.batchweave.simulate.ModelStore.Effect;
 import io.batchweave.simulate.ModelStore.Fate;
 import io.batchweave.simulate.ModelStore.Fates;
 import io.batchweave.store.StoreRequest;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** One incarnation and several against a store that loses, doubles, delays and refuses. */
 @Timeout(120)
@@ -50,19 +57,23 @@ class ProducerMachineTest {
     assertTrue(10_000 / seconds >= 10_000, "batches per second: " + 10_000 / seconds);
   }
 
+  /** A1: the answer of every other version is lost, or is "exists" for its own version. */
   @Test
   void shouldCommitOnceWhenTheAnswerOfALandedVersionIsLost() {
-    // A1: lost, then 412 for the same version.
     ProducerModel model = new ProducerModel(2);
-    int[] lost = {0};
-    model.store.fates((request, bits) ->
-        isVersion(request) && lost[0]++ % 2 == 0
-            ? new Fate(5 * MS, 5 * MS, Effect.APPLIED, Answer.LOST)
-            : Fates.SMOOTH.of(request, bits));
-    Incarnation process = model.start("p", 10);
+    int[] puts = {0};
+    model.store.fates((request, bits) -> {
+      int put = isVersion(request) ? puts[0]++ : 1;
+      return put % 2 == 0
+          ? new Fate(5 * MS, 5 * MS, Effect.APPLIED, put % 4 == 0 ? Answer.LOST : Answer.REPEATED)
+          : Fates.SMOOTH.of(request, bits);
+    });
+    // Enough to know that nobody else writes: then no look at the head comes by itself.
+    Incarnation process = model.start("p", 100);
     assertTrue(model.store.run(process::done, MAX_EVENTS));
-    assertTrue(lost[0] > 2);
-    assertEquals(10, process.acknowledged.size());
+    assertTrue(puts[0] > 20, "versions sent: " + puts[0]);
+    assertEquals(100, process.acknowledged.size());
+    assertEquals(puts[0], model.log().state.version(), "each sent once, none again");
     model.check();
   }
 
@@ -117,36 +128,89 @@ class ProducerMachineTest {
         .orElseThrow();
   }
 
+  /** A2: the others commit v+1, v+2, … while one waits for an answer that never comes. */
   @Test
   void shouldSucceedWhenOthersWentOnBeforeTheLostAnswerIsCleared() {
-    // A2: the others commit v+1, v+2, … while one waits for an answer that never comes.
     ProducerModel model = new ProducerModel(3);
-    boolean[] lost = {false};
-    Incarnation[] slow = {null};
-    model.store.fates((request, bits) -> {
-      boolean first =
-          isVersion(request)
-              && slow[0] != null
-              && slow[0].machine.phase() == Phase.LIVE
-              && slow[0].machine.committedSeq() == 1
-              && !lost[0];
-      if (first) {
-        lost[0] = true;
-        return new Fate(5 * MS, 5 * MS, Effect.APPLIED, Answer.LOST);
-      }
-      return Fates.SMOOTH.of(request, bits);
-    });
-    slow[0] = model.start("slow", 1);
-    model.store.run(slow[0]::done, 60);
-    Incarnation other = model.start("other", 20);
-    assertTrue(model.store.run(() -> other.done() && slow[0].done(), MAX_EVENTS));
-    assertTrue(lost[0]);
+    int[] batches = {0};
+    model.store.fates((request, bits) ->
+        isVersion(request) && holdsBatchOf("slow", request) && batches[0]++ == 0
+            ? new Fate(5 * MS, 5 * MS, Effect.APPLIED, Answer.LOST)
+            : Fates.SMOOTH.of(request, bits));
+    Incarnation slow = model.start("slow", 1);
+    assertTrue(model.store.run(() -> batches[0] == 1, MAX_EVENTS));
+    Incarnation other = model.start("other", 100);
+    assertTrue(model.store.run(() -> model.log().state.version() >= 8, MAX_EVENTS));
+    assertEquals(List.of(), slow.acknowledged, "it still waits");
+    assertTrue(model.store.run(() -> other.done() && slow.done(), MAX_EVENTS));
+    assertEquals(1, slow.acknowledged.size());
+    assertEquals(1, batches[0], "nor is it written again");
     model.check();
   }
 
+  private static boolean holdsBatchOf(String producer, StoreRequest request) {
+    return request instanceof StoreRequest.PutIfAbsent put
+        && ManifestCodec.decode(put.key(), put.body()).blocks().stream()
+            .anyMatch(b -> b instanceof Block.Produce p && p.producer().equals(producer));
+  }
+
+  enum Landing {
+    BEFORE_THE_LOOK,
+    BEFORE_THE_FENCE,
+    AFTER_THE_FENCE
+  }
+
+  /**
+   * A4: dies between the PUT and its answer; the PUT lands before the fence of the next, or after.
+   */
+  @ParameterizedTest
+  @EnumSource
+  void shouldResumeAfterTheLastBatchOfTheDeadOrNeverSeeIt(Landing landing) {
+    ProducerModel model = new ProducerModel(23);
+    List<StoreRequest.PutIfAbsent> late = new ArrayList<>();
+    boolean[] landed = {false};
+    model.store.fates((request, bits) -> {
+      if (isVersion(request) && request instanceof StoreRequest.PutIfAbsent put) {
+        if (late.isEmpty() && model.log().state.nextStep() >= 5) {
+          late.add(put);
+          return new Fate(5 * MS, 5 * MS, Effect.NOT_APPLIED, Answer.LOST);
+        }
+        if (late.size() == 1 && landing == Landing.BEFORE_THE_FENCE && !landed[0]) {
+          landed[0] = land(model, late.getFirst());
+        }
+      }
+      return Fates.SMOOTH.of(request, bits);
+    });
+    Incarnation dead = model.start("p", 1_000);
+    assertTrue(model.store.run(() -> !late.isEmpty(), MAX_EVENTS));
+    dead.crash();
+    long steps = model.log().state.nextStep();
+    if (landing == Landing.BEFORE_THE_LOOK) {
+      assertTrue(land(model, late.getFirst()));
+    }
+    Incarnation next = model.start("p", 60);
+    assertTrue(model.store.run(() -> next.machine.phase() == Phase.LIVE, MAX_EVENTS));
+    if (landing == Landing.AFTER_THE_FENCE) {
+      assertFalse(land(model, late.getFirst()), "its number is taken");
+    }
+    long resumed = next.machine.nextSeq();
+    assertEquals(landing != Landing.AFTER_THE_FENCE, resumed > steps + 1, "resumed=" + resumed);
+    assertTrue(model.store.run(next::done, MAX_EVENTS));
+    assertEquals(2, next.machine.epoch());
+    assertEquals(60, model.log().state.nextStep());
+    for (TgbEntry entry : model.log().entries) {
+      assertEquals(entry.seq() < resumed ? 1 : 2, entry.object().epoch(), entry.toString());
+    }
+    model.check();
+  }
+
+  private static boolean land(ProducerModel model, StoreRequest.PutIfAbsent put) {
+    return model.store.objects().putIfAbsent(put.key(), put.body()) == null;
+  }
+
+  /** A5: after the lost answer every GET of a version fails; then the store heals. */
   @Test
   void shouldStayUnknownWhileTheReadThatShouldClearItUpFails() {
-    // A5: after the lost answer every GET of a version fails; then the store heals.
     ProducerModel model = new ProducerModel(4);
     boolean[] broken = {false};
     boolean[] healed = {false};
@@ -173,6 +237,7 @@ class ProducerMachineTest {
             MAX_EVENTS));
     assertEquals(Phase.LIVE, process.machine.phase(), "neither conflict nor success");
     assertTrue(process.acknowledged.isEmpty());
+    assertEquals(1, versionsSent(process, 2), "nor is a number that cannot be read free");
     assertFalse(process.machine.drained());
     assertNotNull(process.machine.trouble());
     healed[0] = true;
@@ -181,9 +246,16 @@ class ProducerMachineTest {
     model.check();
   }
 
+  private static long versionsSent(Incarnation process, long version) {
+    return process.client.sent().stream()
+        .filter(ProducerMachineTest::isVersion)
+        .filter(request -> request.key().equals(ObjectNames.version(version)))
+        .count();
+  }
+
+  /** A6: 409 while the key stays empty. */
   @Test
   void shouldTryTheSameVersionAgainWhenTheStoreSaysConflict() {
-    // A6: 409 while the key stays empty.
     ProducerModel model = new ProducerModel(5);
     int[] conflicts = {0};
     model.store.fates((request, bits) ->
@@ -202,9 +274,9 @@ class ProducerMachineTest {
     model.check();
   }
 
+  /** A9: X sends fence(1) and dies; its restart Y proposes 1; X's late PUT wins. */
   @Test
   void shouldProposeTheNextEpochWhenTheLateFenceOfADeadIncarnationWins() {
-    // A9: X sends fence(1) and dies; its restart Y proposes 1; X's late PUT wins.
     ProducerModel model = new ProducerModel(6);
     boolean[] first = {true};
     model.store.fates((request, bits) -> {
@@ -225,9 +297,9 @@ class ProducerMachineTest {
     model.check();
   }
 
+  /** A9, C1, C3: two live incarnations of one id; the older is fenced, says so and stays down. */
   @Test
   void shouldStayDownWhenAnotherIncarnationTookOver() {
-    // C1, C3: two live incarnations of one id; the older is fenced, says so and stays down.
     ProducerModel model = new ProducerModel(7);
     Incarnation older = model.start("p", 1_000);
     assertTrue(model.store.run(() -> older.acknowledged.size() > 5, MAX_EVENTS));
@@ -287,9 +359,9 @@ class ProducerMachineTest {
     return Integer.getInteger("batchweave.runs", 1_500);
   }
 
+  /** H1 at machine level: crashes at any point, duplicates, late and lost and doubled answers. */
   @Test
   void shouldKeepEveryPromiseWhenEverythingGoesWrongAtRandom() {
-    // H1 at machine level: crashes at any point, duplicates, late and lost and doubled answers.
     for (int run = 0; run < runs(); run++) {
       randomRun(1_000_003L * run + 11);
     }
