@@ -6,7 +6,9 @@ package io.batchweave.store.s3;
  * <p>A range comes in four parts at most, up to the size where the client no longer reuses its
  * buffers: larger ranges have larger parts. The client makes Java objects for every part, which
  * nobody can turn off; so what a fetch leaves to the collector does not depend on its size. Small
- * ranges keep small parts, which arrive side by side.
+ * ranges keep small parts, which arrive side by side: but for the first, which the client asks for
+ * alone, to hear from the answer how long the object is. So what would be two parts, one after the
+ * other, is one.
  *
  * <p>Public so that benchmarks ask the bare client for the same parts.
  */
@@ -47,7 +49,8 @@ public final class PartSizes {
     while (2 * part <= LARGEST_REUSED_BYTES && part * MOST_PARTS < rangeBytes) {
       part *= 2;
     }
-    return part;
+    boolean two = part < rangeBytes && rangeBytes <= 2 * part;
+    return two && 2 * part <= LARGEST_REUSED_BYTES ? 2 * part : part;
   }
 
   /**

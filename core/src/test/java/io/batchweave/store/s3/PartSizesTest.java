@@ -22,8 +22,25 @@ final class PartSizesTest {
   private static final long MIB = 1L << 20;
 
   @ParameterizedTest
-  @CsvSource({"1, 8", "32, 8", "33, 16", "64, 16", "65, 32", "128, 32", "129, 64", "4096, 64"})
+  @CsvSource({
+    "1, 8",
+    "8, 8",
+    "17, 8",
+    "32, 8",
+    "33, 16",
+    "64, 16",
+    "65, 32",
+    "128, 32",
+    "129, 64",
+    "4096, 64"
+  })
   void shouldAskForLargerRangesInLargerParts(long rangeMib, long partMib) {
+    assertEquals(partMib * MIB, new PartSizes(8 * MIB, 1024 * MIB).of(rangeMib * MIB));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"9, 16", "16, 16"})
+  void shouldAskForOnePartWhereTwoWouldComeOneAfterTheOther(long rangeMib, long partMib) {
     assertEquals(partMib * MIB, new PartSizes(8 * MIB, 1024 * MIB).of(rangeMib * MIB));
   }
 
@@ -31,6 +48,7 @@ final class PartSizesTest {
   void shouldGrowNoFurtherThanTheClientReusesItsBuffers() {
     assertEquals(40 * MIB, new PartSizes(5 * MIB, 1024 * MIB).of(4096 * MIB));
     assertEquals(100 * MIB, new PartSizes(100 * MIB, 8192 * MIB).of(4096 * MIB));
+    assertEquals(40 * MIB, new PartSizes(40 * MIB, 1024 * MIB).of(80 * MIB));
   }
 
   @Test
