@@ -153,6 +153,29 @@ def test_should_refuse_rather_than_show_stale_pages_when_memory_is_locked_later(
         assert one.do(NEXT) == [step, [[0, 0, 1000, 0]]], "unlocked, the pages can be dropped"
 
 
+def test_should_drop_edits_of_steps_in_huge_pages(stream, launch, rank, place, serve):
+    """Cases U9 and U36: in a ring that is mapped 2 MiB at a time an edit is a page of its own."""
+    url = stream(steps=9, lengths="400000")
+    serve(url, memory_bytes=16 << 20)
+    one = rank()
+    one.attach(url, place, session=launch)
+    one.do(PAGES)
+    for step in range(9):
+        assert one.do(NEXT) == [step, [[0, 0, 400_000, 0]]], "edits of a step that lay there"
+        if step == 0:
+            huge = one.do("""
+with open("/proc/self/smaps") as maps:
+    kib = sum(int(line.split()[1]) for line in maps if line.startswith("ShmemPmdMapped"))
+kib""")
+        if step % 2 == 0:
+            one.do("edit(step)")
+        else:
+            one.do("memoryview(step.slices[0])[1_234_567] ^= 255")
+        one.do("step = None")
+    if huge == 0:
+        pytest.skip("this system gave the ring no huge pages: shown with small ones")
+
+
 def test_should_fall_back_to_copies_where_pagemap_tells_nothing(node, launch, rank):
     """Hidden as hardened kernels hide it: it opens, and has no entry."""
     url, place = node
