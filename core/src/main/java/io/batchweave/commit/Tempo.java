@@ -20,7 +20,6 @@ final class Tempo {
   private static final long MAX_WORTH_NS = 200 * MILLISECOND_NS;
   private static final long BLOCKS_SCALE = 1_024;
   private static final long BLOCKS_VERSIONS = 4;
-  private static final int CROWD_OWNERS = 64;
   private static final long MIN_STEP_IN_NS = 50 * MILLISECOND_NS;
   private static final long MIN_SLOWDOWN_NS = 100 * MILLISECOND_NS;
   private static final long MAX_SLOWDOWN_NS = 10 * SECOND_NS;
@@ -148,8 +147,8 @@ final class Tempo {
     if (known.foldedAtNs() == Knowledge.NEVER) {
       return false;
     }
-    // A leader of very many always finds work, so it is worth to wait for as long as its step-in.
-    long expectedNs = owners.others() >= CROWD_OWNERS ? stepInNs() : freshNs();
+    // A leader of many always finds work, so it is worth to wait for as long as its step-in.
+    long expectedNs = owners.others() >= BUSY_OWNERS ? stepInNs() : freshNs();
     if (known.ageNs(nowNs) < expectedNs) {
       return true;
     }

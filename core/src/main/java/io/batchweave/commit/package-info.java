@@ -67,10 +67,10 @@
  *       round, when nobody announces to it any more. A leader without work stops.
  *   <li><b>Announce</b> (create-if-absent, one object per block, at most four undecided ones of an
  *       owner; what comes later gathers into one block) while somebody leads: the last version is
- *       not older than its committer's pace and a GET; what is unknown of its age is estimated from
- *       how many came since one last knew. With eight or more active others somebody leads for ten
- *       seconds more without a look. An owner that lost a version to another announces rather than
- *       writes, for its next two.
+ *       not older than its committer's pace and a GET, or, with eight or more active others, than a
+ *       step-in interval; what is unknown of its age is estimated from how many came since one last
+ *       knew. With as many others somebody leads for ten seconds more without a look. An owner that
+ *       lost a version to another announces rather than writes, for its next two.
  *   <li><b>Alone</b> (no other owner in the last {@value
  *       io.batchweave.commit.CommitPolicy#ACTIVE_VERSIONS} versions, and three own versions since
  *       the start) nobody announces nor looks: LIST and PUT.
@@ -115,8 +115,10 @@
  * first and looks last, and who lost once announces. Random delays there made it worse. A leader
  * that thinks itself alone in its first versions leaves a crowd that starts with it to its step-in
  * timers. Of 1,024 that start at once, whoever guessed the time of its requests from one quick GET
- * came first: so the reads that open the log are averaged. With 64 or more others the last version
- * counts as somebody's for a step-in interval: its age is an estimate, and one who takes it for too
- * old reads a thousand announcements for nothing.
+ * came first: so the reads that open the log are averaged. With 8 or more others the last version
+ * counts as somebody's for a step-in interval: its age is an estimate, a round of many reads makes
+ * the next one late, and one who takes it for too old reads a thousand announcements for nothing.
+ * Were it from 64 on only, an owner that knows just the second version of a crowd, with some 50
+ * fences in it, would do so: on 4 seeds of 40, up to 15 owners, up to 17 requests per batch.
  */
 package io.batchweave.commit;
