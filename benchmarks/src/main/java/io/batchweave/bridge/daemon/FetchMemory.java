@@ -20,11 +20,12 @@ import software.amazon.awssdk.crt.CRT;
 
 /**
  * Question: does the memory that the daemon needs for fetching depend on the size of what it
- * fetches? Anonymous memory of the process after a row of fetches of 1 to 256 MiB by the daemon's
- * own fetcher, each size in a process of its own with the same small heap, touched from the start:
- * so what differs is direct and native. Live heap, direct buffers and what the AWS CRT counts of
- * its own are printed beside; the CRT does not count the buffers of its parts, which are most of
- * it.
+ * fetches? Judged is the most anonymous memory of the process during a row of fetches of 1 to 256
+ * MiB by the daemon's own fetcher, each size in a process of its own with the same small heap,
+ * touched from the start: so what differs is direct and native. Live heap, direct buffers and what
+ * the AWS CRT counts of its own are printed beside; the CRT does not count the buffers of its
+ * parts, which are all that grows. It gives them back when no request was under way for some
+ * seconds: what is left then is printed too.
  *
  * <p>Ceiling: what the smallest size takes.
  */
@@ -35,6 +36,11 @@ public final class FetchMemory implements Bar {
   private static final int WARMUP = 300;
   private static final long LOOK_NS = TimeUnit.MICROSECONDS.toNanos(500);
 
+  /** So long unchanged counts as at rest; the CRT looks for buffers to give back more often. */
+  private static final long REST_NS = TimeUnit.SECONDS.toNanos(5);
+
+  private static final long LONGEST_NS = TimeUnit.SECONDS.toNanos(20);
+
   /** How much more than at the smallest size counts as the same. */
   private static final double SAME_BYTES = 16 * MIB;
 
@@ -42,7 +48,7 @@ public final class FetchMemory implements Bar {
   public FetchMemory() {}
 
   /** What a process says, in bytes. */
-  private record Kept(long heap, long direct, long crt, long resident, long residentAtMost) {}
+  private record Kept(long heap, long direct, long crt, long atMost, long atRest) {}
 
   @Override
   public String name() {
@@ -61,16 +67,16 @@ public final class FetchMemory implements Bar {
     for (long size : SIZES) {
       Kept kept = measure(size, run.rounds(FETCHES));
       run.say(
-          "  %9d bytes: heap %.1f MiB, direct %.1f, CRT %.1f; resident %.0f at rest, %.0f at most"
+          "  %9d bytes: heap %.1f MiB, direct %.1f, CRT %.1f; resident %.0f at most, %.0f at rest"
               .formatted(
                   size,
                   (double) kept.heap() / MIB,
                   (double) kept.direct() / MIB,
                   (double) kept.crt() / MIB,
-                  (double) kept.resident() / MIB,
-                  (double) kept.residentAtMost() / MIB));
-      least = Math.min(least, kept.resident());
-      most = Math.max(most, kept.resident());
+                  (double) kept.atMost() / MIB,
+                  (double) kept.atRest() / MIB));
+      least = Math.min(least, kept.atMost());
+      most = Math.max(most, kept.atMost());
     }
     double more = most - least;
     return new Verdict(
@@ -141,8 +147,8 @@ public final class FetchMemory implements Bar {
           ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed(),
           directBytes(),
           CRT.nativeMemory(),
-          residentBytes(),
-          watch.most);
+          watch.most,
+          residentAtRest());
     }
   }
 
@@ -172,6 +178,24 @@ public final class FetchMemory implements Bar {
       throw new UncheckedIOException(e);
     }
     throw new IllegalStateException("/proc/self/status has no RssAnon");
+  }
+
+  /** The same once nothing is given back any more. */
+  private static long residentAtRest() {
+    long began = System.nanoTime();
+    long changed = began;
+    long least = residentBytes();
+    long now = began;
+    while (now - changed < REST_NS && now - began < LONGEST_NS) {
+      LockSupport.parkNanos(REST_NS / 100);
+      now = System.nanoTime();
+      long resident = residentBytes();
+      if (resident < least - MIB) {
+        least = resident;
+        changed = now;
+      }
+    }
+    return least;
   }
 
   /** Looks at that again and again. */
