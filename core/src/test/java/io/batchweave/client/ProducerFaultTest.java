@@ -195,9 +195,9 @@ class ProducerFaultTest {
     }
   }
 
+  /** B3: back-pressure by count: the third add waits until a hung upload goes on. */
   @Test
   void shouldWaitWhenMoreIsPendingThanAllowed() {
-    // Back-pressure by count: the third add waits until a hung upload goes on.
     try (FaultStore store = open("file")) {
       store.script(StoreOperation.PUT, key -> key.startsWith("data/"), Fault.HANG, 1);
       try (Producer producer =

@@ -59,9 +59,9 @@ class VersionDraftTest {
     return blocks;
   }
 
+  /** B7: at the level of one version after the other. */
   @Test
   void shouldLetNobodyStarveWhenMoreFullBlocksWaitThanAVersionHolds() {
-    // B7
     int producers = 17;
     fence(producers);
     Map<String, Integer> committed = new HashMap<>();

@@ -298,17 +298,29 @@ class LogFollowerTest {
   }
 
   /** E12: snapshots and tombstones move while it opens; it ends, in the right state. */
-  @Test
-  void shouldOpenAgainWhenItMeetsATombstone() {
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void shouldOpenAgainWhenItMeetsATombstone(boolean afterTheSnapshot) {
     log.fill(300);
-    store.run(() -> client.sent().size() >= 2, 10_000);
-    store.run(() -> client.sent().stream().anyMatch(ask(ObjectNames.snapshot(256))), 10_000);
+    assertTrue(
+        store.run(
+            () ->
+                afterTheSnapshot
+                    ? client.sent().stream().anyMatch(ask(ObjectNames.version(257)))
+                    : client.sent().stream().anyMatch(ask(ObjectNames.snapshot(256))),
+            10_000));
     log.fill(128 * 30);
     for (long version = 1; version < 128 * 15; version++) {
       log.trim(version);
     }
+    int before = listsOfSnapshots();
     toHead();
     assertEquals(128L * 30, follower.state().version());
+    assertEquals(before + 1, listsOfSnapshots(), "it began once more");
+  }
+
+  private int listsOfSnapshots() {
+    return (int) client.sent().stream().filter(ask(ObjectNames.SNAPSHOTS)).count();
   }
 
   private static java.util.function.Predicate<StoreRequest> ask(String key) {
@@ -323,6 +335,16 @@ class LogFollowerTest {
     BatchWeaveException failure = fails();
     assertEquals(Kind.CORRUPT, failure.kind());
     assertTrue(failure.toString().contains("version=258"), failure::toString);
+  }
+
+  /** E12: the newest snapshot stands at a tombstone itself, and no newer one comes. */
+  @Test
+  void shouldGiveUpWhenTheNewestSnapshotIsOfATrimmedVersion() {
+    log.fill(300);
+    log.trim(256);
+    BatchWeaveException failure = fails();
+    assertEquals(Kind.CORRUPT, failure.kind());
+    assertTrue(failure.toString().contains("version=256"), failure::toString);
   }
 
   /** E12: two damaged snapshots, everything before them trimmed. */
@@ -593,6 +615,7 @@ class LogFollowerTest {
     }
   }
 
+  /** I4: and the rate of requests falls. */
   @Test
   void shouldBackOffWhileTheStoreThrottles() {
     log.fill(30);
