@@ -4,28 +4,35 @@ import io.batchweave.store.ObjectStore;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
  * Question: how fast does one producer bring slices that are ready in memory into a stream:
  * checksums, footers, data objects and commits?
  *
- * <p>Ceilings, in turn with it in the same process: on S3 the CRT's own client that puts the same
- * bytes, in objects of the same size, as many at a time, with the same part size and checksums; on
- * files as many threads that write the same bytes into new files and wait until both the file and
- * its name are on the disk. A round is a gigabyte, so that what the last batch waits for its commit
- * is a small part of it. Both sides get a fresh stream or folder each round; neither is measured
- * while it opens, closes or is cleaned up.
+ * <p>Compared, in turn with it in the same process: on S3 the CRT's own client that puts the same
+ * bytes, in objects of the same size, as many at a time, without checksums as we do; on files as
+ * many threads that write the same bytes into new files and wait until both the file and its name
+ * are on the disk. A round is one or three gigabytes, so that what the last batch waits for its
+ * commit is a small part of it; half of that in a quick run. Both sides get a fresh stream or
+ * folder and client each round; neither is measured while it opens, closes or is cleaned up. What
+ * is measured is a producer that has run for a while: before, many of them commit small batches
+ * until the compiler rests.
+ *
+ * <p>Ceiling: the bare way, told to split objects as the store does; where the CRT splits them
+ * otherwise by itself, that is shown too.
  */
 final class Ingest implements Bar {
   private static final double GOAL = 0.95;
+  private static final int ROUNDS = 5;
   private static final int MIB = 1 << 20;
 
   /** Batches of one size, and whether they are judged. */
-  private record Size(int batchBytes, int batches, boolean judged) {}
+  private record Size(int batchBytes, boolean judged) {}
 
   private static final Size[] SIZES = {
-    new Size(MIB, 256, false), new Size(8 * MIB, 128, true), new Size(64 * MIB, 16, true)
+    new Size(MIB, false), new Size(8 * MIB, true), new Size(64 * MIB, true)
   };
 
   @Override
@@ -44,12 +51,12 @@ final class Ingest implements Bar {
     Path disk = DirectoryTree.make(Path.of(System.getProperty("java.io.tmpdir")));
     Path objects = memory.resolve("s3/buckets").resolve(LoopbackS3.BUCKET).resolve("root");
     Sample worst = new Sample();
-    try (LoopbackS3 server = LoopbackS3.start(memory.resolve("s3"));
-        BarePut client = new BarePut(server)) {
+    try (LoopbackS3 server = LoopbackS3.start(memory.resolve("s3"))) {
       run.say(
-          "  to                   bytes    n  bare MB/s  ours MB/s  ours/bare [95 %]         CPU ms/MiB bare, ours");
+          "  to                   bytes    n  bare MB/s  ours MB/s  ours/bare [95 %]         CPU ms/MiB bare, ours"
+              + "   bare as it comes: MB/s, ours/that");
       List<IngestTarget> targets =
-          List.of(new IngestTarget.S3(server, client, objects), new IngestTarget.Directory(disk));
+          List.of(new IngestTarget.S3(server, objects), new IngestTarget.Directory(disk));
       for (IngestTarget target : targets) {
         IngestLoad.warmUp(target, "warm-up");
       }
@@ -69,56 +76,69 @@ final class Ingest implements Bar {
         .within(worst.interval());
   }
 
+  /** What one way took. */
+  private static final class Taken {
+    final Sample seconds = new Sample();
+    double cpuMillis;
+  }
+
   private static Sample compare(BenchRun run, IngestTarget target, Size size) throws IOException {
     IngestLoad load = new IngestLoad(IngestLoad.EIGHT, size.batchBytes());
     ByteBuffer object = load.object();
-    Sample bare = new Sample();
-    Sample ours = new Sample();
-    double bareCpu = 0;
-    double ourCpu = 0;
-    int rounds = run.rounds(7);
-    int batches = run.pace() == BenchRun.Pace.QUICK ? size.batches() / 2 : size.batches();
+    List<IngestTarget.BareWay> bareWays = target.bareWays(object.limit());
+    List<Taken> taken = new ArrayList<>();
+    for (int way = 0; way <= bareWays.size(); way++) {
+      taken.add(new Taken());
+    }
+    int rounds = run.rounds(ROUNDS);
+    boolean full = size.judged() && run.pace() == BenchRun.Pace.FULL;
+    int batches = (int) (target.roundBytes() / size.batchBytes() / (full ? 1 : 2));
     for (int round = -1; round < rounds; round++) {
-      String bareFolder = "bare-" + size.batchBytes() + "-" + (round + 1);
-      String ourFolder = "ours-" + size.batchBytes() + "-" + (round + 1);
-      double bareSeconds = 0;
-      double ourSeconds = 0;
-      // Each goes first in turn; the first round of all is not counted.
-      try (ObjectStore store = load.newStream(target, ourFolder)) {
-        for (int i = 0; i < 2; i++) {
+      // Each goes first in turn, ours is the last of them; the first round of all is not counted.
+      for (int i = 0; i < taken.size(); i++) {
+        int way = Math.floorMod(round + i, taken.size());
+        String folder = "way" + way + "-" + size.batchBytes() + "-" + (round + 1);
+        Taken into = round < 0 ? new Taken() : taken.get(way);
+        if (way < bareWays.size()) {
           long cpuNs = ProcessTime.nanos();
-          if ((round + i) % 2 == 0) {
-            bareSeconds = target.bare(object, batches, bareFolder);
-            bareCpu += round < 0 ? 0 : (ProcessTime.nanos() - cpuNs) / 1e6;
-          } else {
-            ourSeconds = load.produce(store, batches);
-            ourCpu += round < 0 ? 0 : (ProcessTime.nanos() - cpuNs) / 1e6;
+          into.seconds.add(bareWays.get(way).seconds(object, batches, folder));
+          into.cpuMillis += (ProcessTime.nanos() - cpuNs) / 1e6;
+        } else {
+          try (ObjectStore store = load.newStream(target, folder)) {
+            long cpuNs = ProcessTime.nanos();
+            into.seconds.add(load.produce(store, batches));
+            into.cpuMillis += (ProcessTime.nanos() - cpuNs) / 1e6;
           }
         }
-      }
-      DirectoryTree.delete(target.place().resolve(bareFolder));
-      DirectoryTree.delete(target.place().resolve(ourFolder));
-      if (round >= 0) {
-        bare.add(bareSeconds);
-        ours.add(ourSeconds);
+        DirectoryTree.delete(target.place().resolve(folder));
       }
     }
-    Sample ratios = bare.over(ours);
+    return report(run, target, size, object.limit() / 1e6 * batches, taken);
+  }
+
+  private static Sample report(
+      BenchRun run, IngestTarget target, Size size, double megabytes, List<Taken> taken) {
+    Taken bare = taken.getFirst();
+    Taken ours = taken.getLast();
+    Taken asItComes = taken.get(taken.size() - 2);
+    Sample ratios = bare.seconds.over(ours.seconds);
     Sample.Interval interval = ratios.interval();
-    double megabytes = object.limit() / 1e6 * batches;
+    double mib = megabytes * ours.seconds.count() / 1.048576;
     run.say(
-        "  %-16s %9d %4d %10.0f %10.0f  %.3f [%.3f, %.3f]   %.3f, %.3f"
+        "  %-16s %9d %4d %10.0f %10.0f  %.3f [%.3f, %.3f]   %.3f, %.3f   %.0f: %.3f"
             .formatted(
                 target.name(),
                 size.batchBytes(),
-                rounds,
-                megabytes / bare.median(),
-                megabytes / ours.median(),
+                ours.seconds.count(),
+                megabytes / bare.seconds.median(),
+                megabytes / ours.seconds.median(),
                 ratios.median(),
                 interval.low(),
                 interval.high(),
-                bareCpu / (megabytes * rounds / 1.048576),
-                ourCpu / (megabytes * rounds / 1.048576)));
+                bare.cpuMillis / mib,
+                ours.cpuMillis / mib,
+                megabytes / asItComes.seconds.median(),
+                asItComes.seconds.over(ours.seconds).median()));
     return ratios;
   }
 }

@@ -14,7 +14,12 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /** A batch of slices of random bytes, ready in memory, to be brought somewhere many times. */
 public final class IngestLoad {
@@ -23,7 +28,9 @@ public final class IngestLoad {
 
   private static final String PRODUCER = "p";
   private static final int WARMUP_BATCH_BYTES = 8 << 10;
-  private static final int WARMUP_BATCHES = 5_000;
+  private static final int WARMUP_PRODUCERS = 16;
+  private static final int WARMUP_BATCHES = 4;
+  private static final long WARMUP_NS = TimeUnit.SECONDS.toNanos(8);
   private static final long PENDING_BYTES = 1L << 30;
   private static final long TIMEOUT_NS = TimeUnit.MINUTES.toNanos(5);
 
@@ -64,18 +71,46 @@ public final class IngestLoad {
   }
 
   /**
-   * Commits many small batches, until what decides about batches is compiled: with large ones that
-   * takes gigabytes.
+   * Commits many small batches, until what decides about batches is compiled. A producer commits
+   * thirty times a second at most, which would take minutes: so many do it side by side, each into
+   * a stream of its own.
    *
    * @param target where
-   * @param folder a fresh one, deleted again
+   * @param folder a fresh name, whose folders are deleted again
    */
   static void warmUp(IngestTarget target, String folder) throws IOException {
     IngestLoad small = new IngestLoad(EIGHT, WARMUP_BATCH_BYTES);
-    try (ObjectStore store = small.newStream(target, folder)) {
-      double _ = small.produce(store, WARMUP_BATCHES);
+    long untilNs = System.nanoTime() + WARMUP_NS;
+    try (ExecutorService threads = Executors.newFixedThreadPool(WARMUP_PRODUCERS)) {
+      List<Future<@Nullable Void>> all = new ArrayList<>();
+      for (int i = 0; i < WARMUP_PRODUCERS; i++) {
+        String own = folder + i;
+        all.add(threads.submit(() -> small.warmUpUntil(untilNs, target, own)));
+      }
+      for (Future<@Nullable Void> producer : all) {
+        producer.get();
+      }
+    } catch (InterruptedException | ExecutionException e) {
+      throw new IOException("the producers that warm up failed", e);
     }
-    DirectoryTree.delete(target.place().resolve(folder));
+    for (int i = 0; i < WARMUP_PRODUCERS; i++) {
+      DirectoryTree.delete(target.place().resolve(folder + i));
+    }
+    JitCompiler.awaitRest();
+  }
+
+  private @Nullable Void warmUpUntil(long untilNs, IngestTarget target, String folder)
+      throws IOException {
+    try (ObjectStore store = newStream(target, folder);
+        Producer producer = open(store)) {
+      while (System.nanoTime() - untilNs < 0) {
+        for (int i = 0; i < WARMUP_BATCHES; i++) {
+          producer.add(tgb(), Bytes.EMPTY);
+        }
+        producer.flush(TIMEOUT_NS);
+      }
+    }
+    return null;
   }
 
   /**
@@ -101,13 +136,7 @@ public final class IngestLoad {
    * @return seconds from the first batch to the commit of the last
    */
   public double produce(ObjectStore store, int batches) {
-    try (Producer producer =
-        Producer.open(
-            new ProducerContext()
-                .store(store)
-                .producerId(PRODUCER)
-                .maxUploads(IngestTarget.IN_FLIGHT)
-                .maxPendingBytes(PENDING_BYTES))) {
+    try (Producer producer = open(store)) {
       long beganNs = System.nanoTime();
       for (int i = 0; i < batches; i++) {
         producer.add(tgb(), Bytes.EMPTY);
@@ -115,5 +144,14 @@ public final class IngestLoad {
       producer.flush(TIMEOUT_NS);
       return (System.nanoTime() - beganNs) / 1e9;
     }
+  }
+
+  private static Producer open(ObjectStore store) {
+    return Producer.open(
+        new ProducerContext()
+            .store(store)
+            .producerId(PRODUCER)
+            .maxUploads(IngestTarget.IN_FLIGHT)
+            .maxPendingBytes(PENDING_BYTES));
   }
 }

@@ -1,5 +1,6 @@
 package io.batchweave.benchmarks;
 
+import io.batchweave.benchmarks.BareS3.Upload;
 import io.batchweave.format.ObjectNames;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -37,17 +38,30 @@ sealed interface IngestTarget {
   /** Makes what a producer's stream has once it has run for a while, where that costs time. */
   void age(String folder, String producerId) throws IOException;
 
-  /** Seconds that the bare way takes for so many objects. */
-  double bare(ByteBuffer object, int count, String folder) throws IOException;
+  /** Bytes from which on what a round takes does not hang on how it begins and ends. */
+  long roundBytes();
+
+  /** Brings the same bytes without us. */
+  interface BareWay {
+    /** Seconds that so many objects take; opening and closing are not in it. */
+    double seconds(ByteBuffer object, int count, String folder) throws IOException;
+  }
+
+  /**
+   * The bare way with the store's own requests; where they differ, also the one with those of the
+   * client as it comes.
+   *
+   * @param objectBytes length of an object
+   */
+  List<BareWay> bareWays(int objectBytes);
 
   /**
    * A bucket.
    *
    * @param server where
-   * @param client puts bare objects
    * @param place where the server keeps the store's objects
    */
-  record S3(LoopbackS3 server, BarePut client, Path place) implements IngestTarget {
+  record S3(LoopbackS3 server, Path place) implements IngestTarget {
     @Override
     public String name() {
       return server.server();
@@ -67,17 +81,32 @@ sealed interface IngestTarget {
     public void age(String folder, String producerId) {}
 
     @Override
-    public double bare(ByteBuffer object, int count, String folder) {
-      ArrayDeque<CompletableFuture<Void>> inFlight = new ArrayDeque<>();
-      long beganNs = System.nanoTime();
-      for (int i = 0; i < count; i++) {
-        if (inFlight.size() == IN_FLIGHT) {
-          inFlight.removeFirst().join();
+    public long roundBytes() {
+      return 1L << 30;
+    }
+
+    @Override
+    public List<BareWay> bareWays(int objectBytes) {
+      BareWay asItComes =
+          (object, count, folder) -> bare(Upload.AS_IT_COMES, object, count, folder);
+      BareWay asWe = (object, count, folder) -> bare(Upload.AS_THE_STORE, object, count, folder);
+      return BareS3.splitsOtherwise(objectBytes) ? List.of(asWe, asItComes) : List.of(asWe);
+    }
+
+    /** By a client of its own, as the store has one: connections are new on either side. */
+    private double bare(Upload upload, ByteBuffer object, int count, String folder) {
+      try (BareS3 client = new BareS3(server)) {
+        ArrayDeque<CompletableFuture<Void>> inFlight = new ArrayDeque<>();
+        long beganNs = System.nanoTime();
+        for (int i = 0; i < count; i++) {
+          if (inFlight.size() == IN_FLIGHT) {
+            inFlight.removeFirst().join();
+          }
+          inFlight.addLast(client.put(server.objectPath(folder + "/" + i), object, upload));
         }
-        inFlight.addLast(client.put(server.objectPath(folder + "/" + i), object));
+        inFlight.forEach(CompletableFuture::join);
+        return (System.nanoTime() - beganNs) / 1e9;
       }
-      inFlight.forEach(CompletableFuture::join);
-      return (System.nanoTime() - beganNs) / 1e9;
     }
   }
 
@@ -113,8 +142,18 @@ sealed interface IngestTarget {
       }
     }
 
+    /** Disks take a gigabyte faster than what follows. */
     @Override
-    public double bare(ByteBuffer object, int count, String folder) throws IOException {
+    public long roundBytes() {
+      return 3L << 30;
+    }
+
+    @Override
+    public List<BareWay> bareWays(int objectBytes) {
+      return List.of(this::bare);
+    }
+
+    private double bare(ByteBuffer object, int count, String folder) throws IOException {
       Path target = Files.createDirectory(place.resolve(folder));
       try (ExecutorService threads = Executors.newFixedThreadPool(IN_FLIGHT)) {
         List<CompletableFuture<Void>> all = new ArrayList<>();

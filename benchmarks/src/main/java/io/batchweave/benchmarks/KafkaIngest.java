@@ -93,8 +93,7 @@ final class KafkaIngest implements Bar {
     Ratios worst = null;
     double cpu = 0;
     try (KafkaBroker broker = KafkaBroker.start(run, disk);
-        LoopbackS3 server = LoopbackS3.start(disk.resolve("s3"));
-        BarePut client = new BarePut(server)) {
+        LoopbackS3 server = LoopbackS3.start(disk.resolve("s3"))) {
       run.say(
           "      bytes  way                     n   MB/s [95 %]            x Kafka, flush=1   CPU ms/MiB");
       IngestLoad.warmUp(new IngestTarget.Directory(disk), "warm-up");
@@ -104,7 +103,7 @@ final class KafkaIngest implements Bar {
         try (SizeRun rounds =
             new SizeRun(
                 broker,
-                new IngestTarget.S3(server, client, buckets),
+                new IngestTarget.S3(server, buckets),
                 new IngestTarget.Directory(disk),
                 size.batchBytes(),
                 batches)) {
@@ -189,7 +188,8 @@ final class KafkaIngest implements Bar {
 
     private void bare(IngestTarget target, String fresh, Taken into) throws IOException {
       long cpuNs = ProcessTime.nanos();
-      double seconds = target.bare(load.object(), batches, fresh);
+      double seconds =
+          target.bareWays(load.object().limit()).getFirst().seconds(load.object(), batches, fresh);
       into.add(seconds, ProcessTime.nanos() - cpuNs);
       DirectoryTree.delete(target.place().resolve(fresh));
     }

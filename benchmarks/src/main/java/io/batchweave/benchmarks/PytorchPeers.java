@@ -190,7 +190,7 @@ final class PytorchPeers implements Bar {
       throws IOException, InterruptedException {
     Path settings = settings(rig, daemon.pid());
     Deque<LoaderProcess> loaders = new ArrayDeque<>();
-    try (BareGet client = new BareGet(rig.server())) {
+    try (BareS3 client = new BareS3(rig.server())) {
       for (String name : LOADERS) {
         loaders.add(
             new LoaderProcess(
@@ -226,7 +226,7 @@ final class PytorchPeers implements Bar {
   }
 
   /** MB/s of a client that does nothing else. */
-  private static double bare(Rig rig, BareGet client, long bytes) throws IOException {
+  private static double bare(Rig rig, BareS3 client, long bytes) throws IOException {
     Path file = rig.shared().resolve("bare");
     try {
       Files.write(file, new byte[Math.toIntExact(BARE_AT_ONCE * bytes)]);

@@ -57,7 +57,11 @@ public enum StoreSetting {
   S3_PROFILE("s3", "profile", "", "training", "profile to take the credentials from"),
   /** Size of a part. */
   S3_PART_SIZE_BYTES(
-      "s3", "partSizeBytes", "8388608", "16777216", "bytes per part of a split up- or download"),
+      "s3",
+      "partSizeBytes",
+      "8388608",
+      "16777216",
+      "bytes per part of a split download, and of an upload of more than two parts"),
   /** Native memory. */
   S3_MEMORY_LIMIT_BYTES(
       "s3",

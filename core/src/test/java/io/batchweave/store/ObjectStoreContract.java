@@ -159,7 +159,7 @@ public abstract class ObjectStoreContract {
     assertEquals(StoreFailure.NOT_FOUND, failure(store.head("key")).failure());
   }
 
-  /** Larger than a part of a multipart upload, so that uploads and downloads are split. */
+  /** Larger than two parts of a multipart upload, so that uploads and downloads are split. */
   @Test
   void shouldKeepALargeObjectWhole() throws IOException {
     byte[] large = bytes(7, 20 * 1024 * 1024 + 123);

@@ -1,8 +1,9 @@
 package io.batchweave.bridge.daemon;
 
-import io.batchweave.benchmarks.BareGet;
+import io.batchweave.benchmarks.BareS3;
 import io.batchweave.benchmarks.BenchRun;
 import io.batchweave.benchmarks.DirectoryTree;
+import io.batchweave.benchmarks.JitCompiler;
 import io.batchweave.benchmarks.KafkaBroker;
 import io.batchweave.benchmarks.KafkaLoad;
 import io.batchweave.benchmarks.KafkaReader;
@@ -35,6 +36,9 @@ final class ColdSteps implements AutoCloseable {
   private static final int STEP_BYTES = NODES * NODE_BYTES;
   private static final long RING_BYTES = 128L << 20;
   private static final Grid GRID = new Grid(NODES * RANKS, 1);
+  private static final long WARMUP_BYTES = 64 << 10;
+  private static final int WARMUP_SMALL = 3_000;
+  private static final int WARMUP_LARGE = 12;
   private static final String NATURAL = "natural";
   private static final String BEST = "best";
 
@@ -70,7 +74,7 @@ final class ColdSteps implements AutoCloseable {
 
   private final OwnedParts parts = new OwnedParts();
   private final FetchRig rig;
-  private final BareGet bare;
+  private final BareS3 bare;
   private final FetchRig.Subject subject;
   private final Path disk;
   private final StepStream s3;
@@ -87,7 +91,7 @@ final class ColdSteps implements AutoCloseable {
       parts.own(() -> DirectoryTree.delete(disk));
       KafkaBroker broker = parts.own(KafkaBroker.start(run, disk));
       rig = parts.own(new FetchRig(RING_BYTES));
-      bare = parts.own(new BareGet(rig.server()));
+      bare = parts.own(new BareS3(rig.server()));
       subject = rig.upload(NODE_BYTES / RANKS);
       String url = rig.server().url().replace("/root?", "/stream?");
       s3 = parts.own(stream(url, rig.server().environment()));
@@ -124,6 +128,29 @@ final class ColdSteps implements AutoCloseable {
         load.produceTogether(BEST, step, step + 1);
       }
     }
+  }
+
+  /** Uses all ways until they are compiled, as they are where somebody has read for an hour. */
+  void warmUp() throws IOException {
+    FetchRig.Subject small = rig.upload(WARMUP_BYTES / RANKS);
+    for (int i = 0; i < WARMUP_SMALL; i++) {
+      long position = rig.nextPosition(small.checked().lengthBytes());
+      rig.fetch(small.checked(), position);
+      bare.get(
+          rig.server().objectPath(small.key()),
+          small.lengthBytes(),
+          rig.ringFile(),
+          position + small.offset());
+    }
+    for (int i = 0; i < WARMUP_LARGE; i++) {
+      for (Way way : Way.values()) {
+        if (way != Way.NATURAL) {
+          readAll(way);
+        }
+      }
+      double _ = poll(natural, NATURAL, i % STEPS);
+    }
+    JitCompiler.awaitRest();
   }
 
   /**

@@ -25,7 +25,6 @@ import java.util.Map;
 public final class DaemonCpu implements Bar {
   private static final double GOAL = 0.5;
   private static final double MIB = (double) ColdSteps.STEPS * ColdSteps.NODE_BYTES / (1 << 20);
-  private static final int WARMUP = 3;
   private static final int ROUNDS = 25;
   private static final List<Way> WAYS =
       List.of(
@@ -54,15 +53,14 @@ public final class DaemonCpu implements Bar {
   public Verdict measure(BenchRun run) throws IOException, InterruptedException {
     Map<Way, Sample> millis = new EnumMap<>(Way.class);
     try (ColdSteps steps = new ColdSteps(run)) {
-      for (int round = -WARMUP; round < run.rounds(ROUNDS); round++) {
+      steps.warmUp();
+      for (int round = 0; round < run.rounds(ROUNDS); round++) {
         for (int i = 0; i < WAYS.size(); i++) {
           Way way = WAYS.get(Math.floorMod(round + i, WAYS.size()));
           long beforeNs = ProcessTime.nanos();
           steps.readAll(way);
           double taken = (ProcessTime.nanos() - beforeNs) / 1e6 / MIB;
-          if (round >= 0) {
-            millis.computeIfAbsent(way, ignored -> new Sample()).add(taken);
-          }
+          millis.computeIfAbsent(way, ignored -> new Sample()).add(taken);
         }
       }
     }

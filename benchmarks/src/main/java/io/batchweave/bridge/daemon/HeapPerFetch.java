@@ -2,7 +2,7 @@ package io.batchweave.bridge.daemon;
 
 import com.sun.management.ThreadMXBean;
 import io.batchweave.benchmarks.Bar;
-import io.batchweave.benchmarks.BareGet;
+import io.batchweave.benchmarks.BareS3;
 import io.batchweave.benchmarks.BenchRun;
 import io.batchweave.benchmarks.Sample;
 import io.batchweave.benchmarks.Verdict;
@@ -52,7 +52,7 @@ public final class HeapPerFetch implements Bar {
     Sample worst = new Sample();
     double[] bares = new double[SIZES.length];
     try (FetchRig rig = new FetchRig(RING_BYTES);
-        BareGet bare = new BareGet(rig.server())) {
+        BareS3 bare = new BareS3(rig.server())) {
       FetchRig.Subject warmup = rig.upload(SIZES[0] / FetchRig.SLICES);
       repeat(WARMUP, () -> fetch(rig, warmup));
       repeat(WARMUP, () -> get(rig, bare, warmup));
@@ -102,7 +102,7 @@ public final class HeapPerFetch implements Bar {
     rig.fetch(subject.checked(), rig.nextPosition(subject.checked().lengthBytes()));
   }
 
-  private static void get(FetchRig rig, BareGet bare, FetchRig.Subject subject) {
+  private static void get(FetchRig rig, BareS3 bare, FetchRig.Subject subject) {
     long position = rig.nextPosition(subject.checked().lengthBytes());
     bare.get(
         rig.server().objectPath(subject.key()),

@@ -110,14 +110,13 @@ public final class KafkaRead implements Bar {
 
   private static Map<Way, Sample> latency(ColdSteps steps, int rounds) throws IOException {
     Map<Way, Sample> latency = new EnumMap<>(Way.class);
-    for (int round = -Math.max(3, rounds / 10); round < rounds; round++) {
+    steps.warmUp();
+    for (int round = 0; round < rounds; round++) {
       int step = Math.floorMod(round * 5, ColdSteps.STEPS);
       for (int i = 0; i < LATENCY.size(); i++) {
         Way way = LATENCY.get(Math.floorMod(round + i, LATENCY.size()));
         double seconds = steps.get(way, step, Math.floorMod(round, NODES));
-        if (round >= 0) {
-          latency.computeIfAbsent(way, ignored -> new Sample()).add(seconds);
-        }
+        latency.computeIfAbsent(way, ignored -> new Sample()).add(seconds);
       }
     }
     return latency;

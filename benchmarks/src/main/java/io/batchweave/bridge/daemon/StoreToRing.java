@@ -1,7 +1,7 @@
 package io.batchweave.bridge.daemon;
 
 import io.batchweave.benchmarks.Bar;
-import io.batchweave.benchmarks.BareGet;
+import io.batchweave.benchmarks.BareS3;
 import io.batchweave.benchmarks.BenchRun;
 import io.batchweave.benchmarks.ProcessTime;
 import io.batchweave.benchmarks.Sample;
@@ -76,7 +76,7 @@ public final class StoreToRing implements Bar {
   public Verdict measure(BenchRun run) throws IOException {
     Sample worst = new Sample();
     try (FetchRig rig = new FetchRig(RING_BYTES);
-        BareGet bare = new BareGet(rig.server())) {
+        BareS3 bare = new BareS3(rig.server())) {
       run.say(
           "  server %s, %d slices by one request"
               .formatted(rig.server().server(), FetchRig.SLICES));
@@ -97,7 +97,7 @@ public final class StoreToRing implements Bar {
   }
 
   private static Map<Way, Taken> interleave(
-      BenchRun run, FetchRig rig, BareGet bare, FetchRig.Subject subject, Size size) {
+      BenchRun run, FetchRig rig, BareS3 bare, FetchRig.Subject subject, Size size) {
     Way[] ways = Way.values();
     long regionBytes = subject.checked().lengthBytes();
     for (int i = 0; i < size.warmup(); i++) {
@@ -134,7 +134,7 @@ public final class StoreToRing implements Bar {
   }
 
   private static void go(
-      Way way, FetchRig rig, BareGet bare, FetchRig.Subject subject, List<Long> positions) {
+      Way way, FetchRig rig, BareS3 bare, FetchRig.Subject subject, List<Long> positions) {
     switch (way) {
       case BARE -> getAll(rig, bare, subject, positions);
       case DAEMON -> rig.fetchAll(subject.checked(), positions);
@@ -143,7 +143,7 @@ public final class StoreToRing implements Bar {
   }
 
   private static void getAll(
-      FetchRig rig, BareGet bare, FetchRig.Subject subject, List<Long> positions) {
+      FetchRig rig, BareS3 bare, FetchRig.Subject subject, List<Long> positions) {
     String path = rig.server().objectPath(subject.key());
     List<CompletableFuture<Void>> gets = new ArrayList<>();
     for (long position : positions) {

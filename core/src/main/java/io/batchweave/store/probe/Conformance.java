@@ -31,7 +31,7 @@ final class Conformance {
   private static final int PAGE_OBJECTS = 1000;
   private static final int ROUNDS = 20;
   private static final int RANGED_BYTES = 100_000;
-  private static final int LARGE_BYTES = 9 << 20;
+  private static final int LARGE_BYTES = 17 << 20;
   private static final int PARALLEL = 32;
 
   private final ObjectStore store;

@@ -15,7 +15,7 @@
  * <tr><td>order of a list</td><td>nothing relies on it</td><td>told</td></tr>
  * <tr><td>ranged reads</td><td>inside, across the end, past the end, into a file</td><td>FAIL</td>
  * </tr>
- * <tr><td>large upload</td><td>more than one part, there and back</td><td>FAIL</td></tr>
+ * <tr><td>large upload</td><td>more than two parts, there and back</td><td>FAIL</td></tr>
  * <tr><td>checksum headers, versioning, lifecycle</td><td>{@link
  * io.batchweave.store.ObjectStore#traits}</td><td>WARN</td></tr>
  * </table>

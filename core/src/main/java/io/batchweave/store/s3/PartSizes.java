@@ -54,6 +54,14 @@ public final class PartSizes {
   }
 
   /**
+   * What goes up in one request, at most: two parts. A split upload takes two requests more than it
+   * has parts, and the service then puts these together.
+   */
+  public long wholeUploadBytes() {
+    return 2 * smallestBytes;
+  }
+
+  /**
    * What a client for parts of a size may take for buffers: as it was told, and at least a block.
    *
    * @param partBytes one of the sizes

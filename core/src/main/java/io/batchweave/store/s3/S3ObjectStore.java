@@ -95,7 +95,7 @@ public final class S3ObjectStore implements ObjectStore {
   public CompletableFuture<Void> put(String key, Payload body) {
     Keys.requireKey(key);
     StoreOperation operation = StoreOperation.PUT;
-    if (settings.multipart() && body.lengthBytes() > settings.limits().partSizeBytes()) {
+    if (settings.multipart() && body.lengthBytes() > partSizes.wholeUploadBytes()) {
       return guarded(operation, key, () -> multipart(key, body));
     }
     return guarded(

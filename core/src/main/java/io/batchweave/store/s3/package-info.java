@@ -7,8 +7,8 @@
  * <tr><th>operation</th><th>request</th><th>through</th></tr>
  * <tr><td>putIfAbsent</td><td>PUT, {@code If-None-Match: *}, body signed by SHA-256</td><td>plain
  * connection, sent once</td></tr>
- * <tr><td>put</td><td>PUT, or a multipart upload above the size of a part</td><td>plain connection;
- * {@code S3Client} for parts</td></tr>
+ * <tr><td>put</td><td>PUT, or a multipart upload above the size of two parts</td><td>plain
+ * connection; {@code S3Client} for parts</td></tr>
  * <tr><td>get, head, list, delete</td><td>GET, HEAD, GET {@code ?list-type=2}, POST {@code
  * ?delete}</td><td>plain connection, bounded answer</td></tr>
  * <tr><td>getInto</td><td>ranged GETs, split into four parts at most, up

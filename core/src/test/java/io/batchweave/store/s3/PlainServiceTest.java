@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Timeout(60)
 final class PlainServiceTest {
-  private static final int LARGE = 9 << 20;
+  private static final int LARGE = 17 << 20;
 
   @TempDir Path directory;
 
@@ -76,6 +76,20 @@ final class PlainServiceTest {
         assertEquals(StoreFailure.CONFIG, large.failure(), large.getMessage());
         assertTrue(large.getMessage().contains("checksums=off"), large.getMessage());
       }
+    }
+  }
+
+  @Test
+  void shouldSplitNoUploadThatIsNotLongerThanTwoParts() throws IOException {
+    int parts = 10 << 20;
+    try (ScriptedS3 server = new ScriptedS3();
+        ObjectStore store = server.open("&partSizeBytes=" + parts / 2)) {
+      server.readAnswer(this::serve);
+      await(store.put("data/two", payload(3, parts)));
+      assertEquals(List.of("PUT /bucket/root/data/two"), server.requests());
+      assertEquals(parts, await(store.head("data/two")).sizeBytes());
+      StoreException split = failure(store.put("data/more", payload(3, parts + 1)));
+      assertEquals(StoreFailure.CONFIG, split.failure(), split.getMessage());
     }
   }
 

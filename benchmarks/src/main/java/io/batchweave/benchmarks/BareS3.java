@@ -2,6 +2,7 @@ package io.batchweave.benchmarks;
 
 import io.batchweave.store.s3.PartSizes;
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -11,6 +12,7 @@ import software.amazon.awssdk.crt.auth.credentials.StaticCredentialsProvider;
 import software.amazon.awssdk.crt.auth.signing.AwsSigningConfig;
 import software.amazon.awssdk.crt.http.HttpHeader;
 import software.amazon.awssdk.crt.http.HttpRequest;
+import software.amazon.awssdk.crt.http.HttpRequestBodyStream;
 import software.amazon.awssdk.crt.io.ClientBootstrap;
 import software.amazon.awssdk.crt.io.EventLoopGroup;
 import software.amazon.awssdk.crt.io.HostResolver;
@@ -26,10 +28,11 @@ import software.amazon.awssdk.crt.s3.S3MetaRequestResponseHandler;
 
 /**
  * The AWS CRT's own S3 client and nothing around it: whole objects into a file, in place, nobody
- * looks at the bytes. The ceiling of every read from S3. Same part sizes, connections, event loops
- * and signing as the store has by default. One thread.
+ * looks at the bytes; and objects from memory. The ceiling of every read from S3 and of every write
+ * to it. Same part sizes of reads, connections, event loops and signing as the store has by
+ * default, and like it no checksums that S3 does not insist on. One thread.
  */
-public final class BareGet implements AutoCloseable {
+public final class BareS3 implements AutoCloseable {
   private static final String REGION = "us-east-1";
   private static final long PART_SIZE_BYTES = 8L << 20;
   private static final long MEMORY_LIMIT_BYTES = 1L << 30;
@@ -42,14 +45,25 @@ public final class BareGet implements AutoCloseable {
   private final StaticCredentialsProvider credentials;
   private final AwsSigningConfig signing;
   private final PartSizes partSizes = new PartSizes(PART_SIZE_BYTES, MEMORY_LIMIT_BYTES);
-  private final Map<Long, S3Client> clients = new HashMap<>();
+  private final Map<Split, S3Client> clients = new HashMap<>();
+
+  /** How a client splits: the size of parts, and above which size uploads have several. */
+  private record Split(long partSizeBytes, long wholeUploadBytes) {}
+
+  /** In what requests an object goes up. */
+  public enum Upload {
+    /** As the client does it by itself: in parts once it is larger than one. */
+    AS_IT_COMES,
+    /** As the store does it. */
+    AS_THE_STORE
+  }
 
   /**
    * Opens a client.
    *
    * @param server whom to ask
    */
-  public BareGet(LoopbackS3 server) {
+  public BareS3(LoopbackS3 server) {
     Map<String, String> environment = server.environment();
     endpoint = URI.create(server.endpoint());
     loops = new EventLoopGroup(Math.max(2, Runtime.getRuntime().availableProcessors() / 2));
@@ -63,14 +77,19 @@ public final class BareGet implements AutoCloseable {
     signing = AwsSigningConfig.getDefaultS3SigningConfig(REGION, credentials);
   }
 
-  private S3Client open(long partSizeBytes) {
+  private S3Client client(long partSizeBytes, long wholeUploadBytes) {
+    return clients.computeIfAbsent(new Split(partSizeBytes, wholeUploadBytes), this::open);
+  }
+
+  private S3Client open(Split split) {
     return new S3Client(
         new S3ClientOptions()
             .withRegion(REGION)
             .withClientBootstrap(bootstrap)
-            .withPartSize(partSizeBytes)
+            .withPartSize(split.partSizeBytes())
+            .withMultipartUploadThreshold(split.wholeUploadBytes())
             .withThroughputTargetGbps(THROUGHPUT_GBPS)
-            .withMemoryLimitInBytes(partSizes.memoryLimitBytes(partSizeBytes))
+            .withMemoryLimitInBytes(partSizes.memoryLimitBytes(split.partSizeBytes()))
             .withSigningConfig(signing));
   }
 
@@ -100,32 +119,94 @@ public final class BareGet implements AutoCloseable {
    */
   public CompletableFuture<Void> begin(
       String objectPath, long lengthBytes, Path file, long position) {
-    CompletableFuture<Integer> finished = new CompletableFuture<>();
-    S3Client client = clients.computeIfAbsent(partSizes.of(lengthBytes), this::open);
+    long partSizeBytes = partSizes.of(lengthBytes);
     HttpHeader[] headers = {new HttpHeader("Host", endpoint.getRawAuthority())};
-    S3MetaRequestOptions options =
+    return send(
+        client(partSizeBytes, partSizeBytes),
         new S3MetaRequestOptions()
             .withMetaRequestType(MetaRequestType.GET_OBJECT)
-            .withEndpoint(endpoint)
             .withHttpRequest(new HttpRequest("GET", objectPath, headers, null))
             .withResponseFilePath(file)
             .withResponseFileOption(ResponseFileOption.WRITE_TO_POSITION)
             .withResponseFilePosition(position)
-            .withChecksumConfig(new ChecksumConfig().withValidateChecksum(false))
-            .withResponseHandler(
-                new S3MetaRequestResponseHandler() {
-                  @Override
-                  public void onFinished(S3FinishedResponseContext context) {
-                    finished.complete(context.getErrorCode());
-                  }
-                });
-    S3MetaRequest request = client.makeMetaRequest(options);
+            .withChecksumConfig(new ChecksumConfig().withValidateChecksum(false)));
+  }
+
+  /** Whether the store writes an object in other requests than this client by itself. */
+  static boolean splitsOtherwise(long objectBytes) {
+    long wholeBytes = new PartSizes(PART_SIZE_BYTES, MEMORY_LIMIT_BYTES).wholeUploadBytes();
+    return objectBytes > PART_SIZE_BYTES != objectBytes > wholeBytes;
+  }
+
+  /**
+   * Begins to write an object; the future ends when it is there.
+   *
+   * @param objectPath path of the request
+   * @param bytes from 0 to the limit
+   * @param upload in what requests
+   */
+  CompletableFuture<Void> put(String objectPath, ByteBuffer bytes, Upload upload) {
+    HttpHeader[] headers = {
+      new HttpHeader("Host", endpoint.getRawAuthority()),
+      new HttpHeader("Content-Length", Integer.toString(bytes.limit()))
+    };
+    long wholeBytes =
+        upload == Upload.AS_THE_STORE ? partSizes.wholeUploadBytes() : PART_SIZE_BYTES;
+    return send(
+        client(PART_SIZE_BYTES, wholeBytes),
+        new S3MetaRequestOptions()
+            .withMetaRequestType(MetaRequestType.PUT_OBJECT)
+            .withHttpRequest(new HttpRequest("PUT", objectPath, headers, new Body(bytes))));
+  }
+
+  private CompletableFuture<Void> send(S3Client client, S3MetaRequestOptions options) {
+    CompletableFuture<Integer> finished = new CompletableFuture<>();
+    S3MetaRequest request =
+        client.makeMetaRequest(
+            options
+                .withEndpoint(endpoint)
+                .withResponseHandler(
+                    new S3MetaRequestResponseHandler() {
+                      @Override
+                      public void onFinished(S3FinishedResponseContext context) {
+                        finished.complete(context.getErrorCode());
+                      }
+                    }));
     return finished.thenAccept(error -> {
       request.close();
       if (error != 0) {
-        throw new IllegalStateException("the bare GET failed: crtError=" + error);
+        throw new IllegalStateException("the bare request failed: crtError=" + error);
       }
     });
+  }
+
+  /** The bytes of an object, as the client asks for them. */
+  private static final class Body implements HttpRequestBodyStream {
+    private final ByteBuffer bytes;
+
+    Body(ByteBuffer bytes) {
+      this.bytes = bytes.duplicate();
+    }
+
+    @Override
+    public boolean sendRequestBody(ByteBuffer target) {
+      int length = Math.min(bytes.remaining(), target.remaining());
+      target.put(target.position(), bytes, bytes.position(), length);
+      target.position(target.position() + length);
+      bytes.position(bytes.position() + length);
+      return !bytes.hasRemaining();
+    }
+
+    @Override
+    public boolean resetPosition() {
+      bytes.rewind();
+      return true;
+    }
+
+    @Override
+    public long getLength() {
+      return bytes.limit();
+    }
   }
 
   @Override
