@@ -272,7 +272,7 @@ final class RingAgent implements AutoCloseable {
 
   /** Serves the session no longer: its ranks are told when they say Hello. */
   void endSession() {
-    machine.onEnd(CloseReason.SESSION_END, now());
+    machine.onEnd(now());
     execute();
   }
 

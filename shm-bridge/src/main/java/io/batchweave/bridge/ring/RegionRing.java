@@ -235,12 +235,15 @@ final class RegionRing {
     widen();
   }
 
-  void hash(StateHash hash) {
-    hash.add(windowStart).add(windowEnd).add(cursor).add(wrapped ? 1 : 0);
-    hash.add(items.size());
+  void hash(StateHash hash, boolean isOpen) {
+    boolean isEmpty = items.isEmpty(); // then it restarts at the window's beginning
+    hash.add(windowStart).add(windowEnd).add(items.size());
+    hash.addWhere(!isEmpty, cursor).addWhere(!isEmpty, wrapped ? 1 : 0);
     for (Item item : items) {
-      hash.add(item.region.step()).add(item.region.offset()).add(item.region.lengthBytes());
-      hash.add(item.n).fetch(item.fetchId).add(item.published ? 1 : 0);
+      boolean isStep = item.n >= 0;
+      hash.addWhere(isStep, item.region.step());
+      hash.add(item.region.offset()).add(item.region.lengthBytes());
+      hash.add(item.n).fetch(item.fetchId).addWhere(isStep && isOpen, item.published ? 1 : 0);
       hash.readers(item.leases.stream().map(Lease::reader).toList()); // which says its n as well
     }
     for (Lease lease : outside) {

@@ -29,7 +29,6 @@ final class RingGeneration {
   private @Nullable SessionKey served;
 
   List<Coordinate> coordinates = List.of();
-  long firstStep;
 
   /** n of the next step to be allocated. */
   long nextN;
@@ -52,7 +51,6 @@ final class RingGeneration {
     copy.session = session;
     copy.served = served;
     copy.coordinates = coordinates;
-    copy.firstStep = firstStep;
     copy.nextN = nextN;
     copy.nextStep = nextStep;
     copy.ending = ending;
@@ -61,16 +59,16 @@ final class RingGeneration {
     return copy;
   }
 
-  void hash(StateHash hash) {
+  void hash(StateHash hash, boolean isOpen) {
     hash.add(Objects.hashCode(served));
-    ring.hash(hash);
+    ring.hash(hash, isOpen);
     hash.generation(number).add(Objects.hashCode(session)).coordinates(coordinates);
-    hash.add(firstStep)
-        .add(nextN)
-        .add(nextStep)
-        .add(ending.name().hashCode())
-        .add(endingStep)
-        .add(endingN);
+    boolean isKept = session != null;
+    boolean isEnding = isKept && ending != Ending.NONE;
+    hash.addWhere(isKept, nextN)
+        .addWhere(isKept, nextStep)
+        .addWhere(isKept, ending.name().hashCode());
+    hash.addWhere(isEnding, endingStep).addWhere(isEnding, endingN);
   }
 
   /**
@@ -81,7 +79,6 @@ final class RingGeneration {
    */
   void restore(FoundRing.Generation found, boolean isWanted) {
     coordinates = found.coordinates();
-    firstStep = found.firstStep();
     nextN = found.nextN();
     nextStep = found.nextStep();
     if (isWanted) {
@@ -178,7 +175,6 @@ final class RingGeneration {
     number++;
     session = forSession;
     coordinates = union;
-    firstStep = first;
     nextN = 0;
     nextStep = first;
     ending = Ending.NONE;

@@ -164,10 +164,10 @@ public final class RingMachine {
   }
 
   void hash(StateHash hash) {
-    newest.hash(hash);
+    newest.hash(hash, phase == Phase.OPEN);
     members.hash(hash);
     steps.hash(hash);
-    olderControls.forEach(hash::generation);
+    hash.olderControls(olderControls);
     hash.add(phase.name().hashCode()).add(Objects.hashCode(session)).add(startAtNs);
     hash.add(startDue ? 1 : 0).add(endAfterClose ? 1 : 0).add(awaitsHello ? 1 : 0);
     hash.add(deferredHellos.hashCode()).add(deferredGone.hashCode());
@@ -457,14 +457,13 @@ public final class RingMachine {
   /**
    * Serves nobody any more: the session ended.
    *
-   * @param reason that ranks are told
    * @param nowNs the time
    */
-  public void onEnd(CloseReason reason, long nowNs) {
+  public void onEnd(long nowNs) {
     switch (phase) {
       case OPEN -> {
         endAfterClose = true;
-        close(reason, nowNs);
+        close(CloseReason.SESSION_END, nowNs);
       }
       case CLOSING -> endAfterClose = true;
       case FORMING -> {

@@ -86,7 +86,8 @@ final class RingMember {
   }
 
   void hash(StateHash hash) {
-    hash.reader(reader).add(stage.name().hashCode()).add(nextStep);
-    hash.add(firstN).add(lowest).add(taken).coordinates(coordinates).generation(generation);
+    hash.reader(reader).add(stage.name().hashCode()).beginning(this).add(lowest);
+    hash.addWhere(stage == Stage.WELCOMED, taken).add(regionBytes);
+    hash.coordinates(coordinates).generation(generation);
   }
 }

@@ -43,8 +43,8 @@ final class RingSteps {
   }
 
   void hash(StateHash hash) {
-    fetches.keySet().forEach(hash::fetch);
-    hash.fetch(nextFetchId).add(blockedBytes);
+    hash.fetches(fetches.keySet()).fetch(nextFetchId);
+    hash.addWhere(false, blockedBytes); // only for those who ask how the ring stands
   }
 
   /** Whether no fetch is unfinished. */

@@ -18,6 +18,16 @@ class StateHash {
     return this;
   }
 
+  /**
+   * A field that decides what may happen only where it counts; an exploration leaves it out
+   * elsewhere.
+   *
+   * @param counts follows from what else is added
+   */
+  StateHash addWhere(boolean counts, long field) {
+    return add(field);
+  }
+
   /** The name of a reader file. */
   StateHash reader(Id128 reader) {
     return add(reader.high()).add(reader.low());
@@ -38,6 +48,23 @@ class StateHash {
   /** Slices. */
   StateHash coordinates(List<Coordinate> coordinates) {
     return add(coordinates.hashCode());
+  }
+
+  /** Where a member began, which decides nothing once its rank is attached there. */
+  StateHash beginning(RingMember member) {
+    return add(member.nextStep).add(member.firstN);
+  }
+
+  /** Former generations whose control files are still there, as those who need them tell. */
+  StateHash olderControls(Collection<Long> numbers) {
+    numbers.forEach(this::generation);
+    return this;
+  }
+
+  /** Unfinished fetches in the order in which they began; their regions say the rest. */
+  StateHash fetches(Collection<Long> fetchIds) {
+    fetchIds.forEach(this::fetch);
+    return this;
   }
 
   /** A fetch, -1 when there is none. */

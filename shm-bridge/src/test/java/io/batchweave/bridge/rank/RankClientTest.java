@@ -11,7 +11,6 @@ import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.SharedDirectory;
 import io.batchweave.bridge.memory.NativeMemoryAccount;
-import io.batchweave.bridge.ring.CloseReason;
 import io.batchweave.bridge.ring.FailReason;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.RingAbi;
@@ -397,7 +396,7 @@ class RankClientTest {
     start(8, 2, 100);
     RankClient client = open(0, 1, 0);
     take(client, 0).release();
-    host().files().machine().onEnd(CloseReason.SHUTDOWN, System.nanoTime());
+    host().files().machine().onEnd(System.nanoTime());
     host().files().drain(System.nanoTime());
     StepLease lease = takeAnew(client, 1);
     assertEquals(2, client.attachments());

@@ -8,6 +8,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
+import org.agrona.collections.Long2LongHashMap;
 import org.agrona.collections.LongHashSet;
 import org.jspecify.annotations.Nullable;
 
@@ -40,9 +41,25 @@ final class Exploration {
     }
   }
 
-  /** What was found. */
+  /**
+   * What was found.
+   *
+   * @param states so many were told apart
+   * @param alike so many are left where they are told apart by their fingerprints only
+   * @param moves so many led from one to another
+   * @param completed so many were brought to their end
+   * @param isComplete whether there are no others
+   * @param takeovers so many, at most, on the way to one
+   * @param closes generations closed, at most, on the way to one
+   */
   record Found(
-      long states, long moves, long completed, boolean isComplete, int takeovers, int closes) {}
+      long states,
+      long alike,
+      long moves,
+      long completed,
+      boolean isComplete,
+      int takeovers,
+      int closes) {}
 
   /** Goes through all ways of an action one after the other. */
   private static final class Script implements Choices {
@@ -92,12 +109,15 @@ final class Exploration {
   /** A state to be gone on from, and what may still go wrong. */
   private record Node(RingWorld world, int daemonDeaths, int rankDeaths, int anew) {
     long fingerprint() {
-      return new StateHash()
-          .add(world.fingerprint())
-          .add(daemonDeaths)
-          .add(rankDeaths)
-          .add(anew)
-          .value();
+      return with(world.fingerprint());
+    }
+
+    long exactFingerprint() {
+      return with(world.exactFingerprint());
+    }
+
+    private long with(long fingerprint) {
+      return new StateHash().add(fingerprint).add(daemonDeaths).add(rankDeaths).add(anew).value();
     }
   }
 
@@ -126,20 +146,36 @@ final class Exploration {
   private int takeovers;
   private int closes;
 
-  private Exploration(Scope scope) {
+  /** By fingerprint of a state: that of those that follow, where both are compared. */
+  private final @Nullable Long2LongHashMap followers;
+
+  /** Those of the state at hand. */
+  private final LongHashSet following = new LongHashSet();
+
+  private Exploration(Scope scope, boolean isExact) {
     this.scope = scope;
+    this.followers = isExact ? new Long2LongHashMap(0) : null;
+  }
+
+  /**
+   * Tells states apart by what decides nothing as well, and checks that states with one fingerprint
+   * are followed by states with the same fingerprints.
+   */
+  static Found compare(Scope scope) {
+    return new Exploration(scope, true).run(null);
   }
 
   static Found explore(Scope scope) {
-    return new Exploration(scope).run(null);
+    return new Exploration(scope, false).run(null);
   }
 
   /** The same with something wrong. */
   static Found explore(Scope scope, RingBug bug) {
-    return new Exploration(scope).run(bug);
+    return new Exploration(scope, false).run(bug);
   }
 
   private Found run(@Nullable RingBug bug) {
+    assertTrue(!scope.whims().contains(Choices.Whim.STATUS), "fingerprints leave the status out");
     RingWorld first = new RingWorld(scope.shape(), new Script(Set.of()));
     first.bug = bug;
     add(new Node(first, scope.daemonDeaths(), scope.rankDeaths(), scope.anew()));
@@ -153,16 +189,35 @@ final class Exploration {
         open.set(chosen, last);
       }
       expand(node);
+      compareFollowers(node);
       if ((node.fingerprint() & SAMPLE - 1) == 0) {
         complete(node.world().copy());
         completed++;
       }
     }
-    return new Found(seen.size(), moves, completed, open.isEmpty(), takeovers, closes);
+    long alike = followers == null ? seen.size() : followers.size();
+    return new Found(seen.size(), alike, moves, completed, open.isEmpty(), takeovers, closes);
+  }
+
+  private void compareFollowers(Node node) {
+    if (followers != null) {
+      long itself = node.fingerprint();
+      following.remove(itself);
+      long sum = 1;
+      for (long follower : following) {
+        sum += new StateHash().add(follower).value();
+      }
+      following.clear();
+      long before = followers.put(itself, sum);
+      assertTrue(before == 0 || before == sum, "states that are not alike have one fingerprint");
+    }
   }
 
   private void add(Node node) {
-    if (seen.add(node.fingerprint())) {
+    if (followers != null) {
+      following.add(node.fingerprint());
+    }
+    if (seen.add(followers == null ? node.fingerprint() : node.exactFingerprint())) {
       open.add(node);
       // Whoever lives is counted by the next daemon: nobody finds its step gone.
       boolean onlyDaemonsDie = scope.rankDeaths() == 0 && scope.anew() == 0;

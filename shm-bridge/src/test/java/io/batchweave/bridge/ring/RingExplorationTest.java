@@ -1,5 +1,6 @@
 package io.batchweave.bridge.ring;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.bridge.ring.Choices.Whim;
@@ -76,6 +77,26 @@ class RingExplorationTest {
         new Exploration.Scope(oneReader(4), 1, 0, 0, Set.of(), ALL));
     some("2 steps, two daemons die", new Exploration.Scope(ring(2), 2, 0, 0, Set.of(), SOME));
     some("3 steps, daemon and rank die", new Exploration.Scope(ring(3), 1, 1, 0, Set.of(), SOME));
+  }
+
+  /**
+   * Fingerprints leave out what decides nothing, and that hides nothing: told apart by everything,
+   * states with one fingerprint are followed by states with the same fingerprints, and all ends are
+   * the same.
+   */
+  @Test
+  void shouldLeaveNothingOutThatDecides() {
+    compare(new Exploration.Scope(oneReader(3), 1, 0, 0, Set.of(), ALL));
+    compare(new Exploration.Scope(ring(1), 0, 1, 1, Set.of(), ALL));
+  }
+
+  private static void compare(Exploration.Scope scope) {
+    Exploration.Found exact = Exploration.compare(scope);
+    Exploration.Found found = explore("told apart exactly: " + exact.states(), scope);
+    assertTrue(found.isComplete() && exact.isComplete(), found::toString);
+    assertEquals(exact.alike(), found.states());
+    assertEquals(exact.takeovers(), found.takeovers());
+    assertEquals(exact.closes(), found.closes());
   }
 
   @Test

@@ -114,9 +114,14 @@ final class RingWorld {
     return new RingWorld(this);
   }
 
-  /** A hash of all that decides what can happen from here on. */
+  /** A hash of all that decides what can happen from here on, and nothing else. */
   long fingerprint() {
-    return WorldHash.of(this);
+    return WorldHash.of(this, false);
+  }
+
+  /** The same with fields that decide nothing any more. */
+  long exactFingerprint() {
+    return WorldHash.of(this, true);
   }
 
   static SessionKey session(int number) {

@@ -1,16 +1,19 @@
 package io.batchweave.bridge.ring;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.LongSummaryStatistics;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.SortedSet;
 import java.util.TreeSet;
+import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A hash of all that decides what can happen in a {@link RingWorld} from here on. Two worlds are
@@ -24,9 +27,30 @@ import java.util.TreeSet;
  *       bytes of regions that nobody describes or holds (whoever is given them writes them all
  *       before anything reads them), what a dead rank thought
  * </ul>
+ *
+ * <p>Unless it is exact, it leaves out more, for the reason given there:
+ *
+ * <ul>
+ *   <li>of closed control files that nobody reads or was told to read, all: no rank can attach any
+ *       more, and whether the daemon dropped them yet makes no difference to the next one. The
+ *       newest counts while another is read: the next daemon begins there
+ *   <li>of other closed control files, the steps beyond what its readers hold or ask for next, and
+ *       whether a step was published, but for the one that a reader would take: it backs out
+ *   <li>which bytes are wrong: they are only ever compared with the right ones
+ *   <li>where a rank began in a generation, once it is attached: what it took and did not release
+ *       says the rest
+ *   <li>whether an attached rank has said Hello: not before it attaches anew
+ *   <li>fields of the machine that its state makes meaningless ({@link StateHash#addWhere}), and
+ *       the blocked bytes, which only say how the ring stands
+ * </ul>
+ *
+ * <p>That this hides nothing is checked by {@link Exploration#compare}.
  */
 final class WorldHash extends StateHash {
   private final RingWorld world;
+
+  /** Whether fields that decide nothing count too. */
+  private final boolean isExact;
 
   /** By number of the rank: its place. */
   private final int[] places;
@@ -35,19 +59,24 @@ final class WorldHash extends StateHash {
   private final SortedSet<Long> generations;
 
   private WorldHash(
-      RingWorld world, int[] places, Map<Id128, Long> readers, SortedSet<Long> generations) {
+      RingWorld world,
+      boolean isExact,
+      int[] places,
+      Map<Id128, Long> readers,
+      SortedSet<Long> generations) {
     this.world = world;
+    this.isExact = isExact;
     this.places = places;
     this.readers = readers;
     this.generations = generations;
   }
 
-  static long of(RingWorld world) {
-    SortedSet<Long> generations = generations(world);
+  static long of(RingWorld world, boolean isExact) {
+    SortedSet<Long> generations = generations(world, isExact);
     List<ModelReader> files = knownFiles(world);
     long lowest = Long.MAX_VALUE;
     for (int[] places : orders(world)) {
-      WorldHash hash = new WorldHash(world, places, names(files, places), generations);
+      WorldHash hash = new WorldHash(world, isExact, places, names(files, places), generations);
       hash.addWorld(files);
       lowest = Math.min(lowest, hash.value());
     }
@@ -90,16 +119,47 @@ final class WorldHash extends StateHash {
         .anyMatch(file -> file.locked && file.attachedTo == generation);
   }
 
-  private static boolean isKnown(RingWorld world, ModelControl control) {
-    boolean isForgotten = world.down && control.state == ControlDescriptor.STATE_NEW;
-    boolean isNeeded = !control.dropped || isRead(world, control.create.generation());
-    return isNeeded && !isForgotten;
+  private static boolean isKnown(RingWorld world, ModelControl control, boolean isExact) {
+    if (world.down && control.state == ControlDescriptor.STATE_NEW) {
+      return false;
+    }
+    long number = control.create.generation();
+    if (isRead(world, number) || isWelcome(world, number)) {
+      return true;
+    }
+    return isExact
+        ? !control.dropped
+        : control.state != ControlDescriptor.STATE_CLOSED
+            || (control == newest(world) && isAnyFound(world));
   }
 
-  private static SortedSet<Long> generations(RingWorld world) {
+  /** Whether a rank is still to attach there. */
+  private static boolean isWelcome(RingWorld world, long generation) {
+    return world.ranks.stream()
+        .anyMatch(
+            rank -> rank.alive && rank.welcome != null && rank.welcome.generation() == generation);
+  }
+
+  /** What the next daemon takes for the newest. */
+  private static @Nullable ModelControl newest(RingWorld world) {
+    return world.controls.values().stream()
+        .filter(control -> !control.dropped && control.state != ControlDescriptor.STATE_NEW)
+        .reduce((first, second) -> second)
+        .orElse(null);
+  }
+
+  /** Whether the next daemon takes over at all, or may once a rank has attached. */
+  private static boolean isAnyFound(RingWorld world) {
+    return world.controls.values().stream()
+        .filter(control -> !control.dropped)
+        .mapToLong(control -> control.create.generation())
+        .anyMatch(number -> isRead(world, number) || isWelcome(world, number));
+  }
+
+  private static SortedSet<Long> generations(RingWorld world, boolean isExact) {
     SortedSet<Long> numbers = new TreeSet<>();
     world.controls.forEach((number, control) -> {
-      if (isKnown(world, control)) {
+      if (isKnown(world, control, isExact)) {
         numbers.add(number);
       }
     });
@@ -121,6 +181,33 @@ final class WorldHash extends StateHash {
 
   private long name(Id128 reader) {
     return readers.getOrDefault(reader, 0L);
+  }
+
+  @Override
+  StateHash addWhere(boolean counts, long field) {
+    return add(isExact || counts ? field : 0);
+  }
+
+  @Override
+  StateHash beginning(RingMember member) {
+    ModelReader file = Objects.requireNonNull(world.files.get(member.reader));
+    boolean isWelcome = member.stage == RingMember.Stage.WELCOMED;
+    boolean isThere = isWelcome && file.isAttached();
+    if (isThere && !file.locked) {
+      addTaken(file); // its rank died, which is looked at when the generation is closed
+    }
+    add(isThere ? 1 : 0).addWhere(isWelcome && !isThere, member.firstN);
+    return addWhere(!isThere, member.nextStep);
+  }
+
+  @Override
+  StateHash olderControls(Collection<Long> numbers) {
+    return isExact ? super.olderControls(numbers) : this;
+  }
+
+  @Override
+  StateHash fetches(Collection<Long> fetchIds) {
+    return isExact ? super.fetches(fetchIds) : this;
   }
 
   @Override
@@ -155,7 +242,7 @@ final class WorldHash extends StateHash {
       world.machine.hash(this);
     }
     world.controls.values().stream()
-        .filter(control -> isKnown(world, control))
+        .filter(control -> isKnown(world, control, isExact))
         .forEach(this::addControl);
     files.stream()
         .sorted(Comparator.comparingLong(file -> name(file.id)))
@@ -166,19 +253,64 @@ final class WorldHash extends StateHash {
     world.fetches.values().stream()
         .sorted(Comparator.comparingLong(fetching -> fetching.fetch().region().offset()))
         .forEach(this::addFetch);
-    addMemory();
+    addMemory(files);
   }
 
   private void addControl(ModelControl control) {
     generation(control.create.generation()).add(control.state).add(control.dropped ? 1 : 0);
     add(control.reason == CloseReason.NEW_SESSION ? 1 : 0);
-    add(control.create.firstStep()).coordinates(control.create.coordinates());
-    add(control.kinds.size()).add(control.slots.size());
-    control.kinds.forEach((n, kind) -> add(n).add(kind));
-    control.slots.forEach((slot, n) -> {
-      StepRegion region = control.region(n);
-      add(n).add(region.step()).add(region.offset()).add(region.lengthBytes());
-    });
+    boolean isClosed = control.state == ControlDescriptor.STATE_CLOSED;
+    boolean isWhole = isExact || !isClosed || control == newest(world);
+    if (isWhole) {
+      add(control.create.firstStep()).coordinates(control.create.coordinates());
+      addSlots(control, Long.MIN_VALUE, Long.MAX_VALUE);
+    } else {
+      LongSummaryStatistics taken = askedFor(control);
+      addWhere(taken.getMin() <= 0, control.create.firstStep());
+      addSlots(control, taken.getMin() - 1, taken.getMax());
+    }
+    if (isExact || !isClosed) {
+      add(control.kinds.size());
+      control.kinds.forEach((n, kind) -> add(n).add(kind));
+    }
+  }
+
+  /** The steps of a closed generation that somebody holds or may still ask for. */
+  private LongSummaryStatistics askedFor(ModelControl control) {
+    LongSummaryStatistics asked = new LongSummaryStatistics();
+    long number = control.create.generation();
+    for (ModelReader file : world.files.values()) {
+      if (file.locked && file.attachedTo == number) {
+        asked.accept(Math.min(lowestHeld(file), file.taken - 1));
+        asked.accept(file.taken + (mayTake(file, control) ? 1 : 0));
+      }
+    }
+    for (ModelRank rank : world.ranks) {
+      RingCommand.Welcome welcome = rank.welcome;
+      if (rank.alive && welcome != null && welcome.generation() == number) {
+        asked.accept(welcome.firstN() - 1);
+        asked.accept(welcome.firstN() + (control.kinds.containsKey(welcome.firstN()) ? 1 : 0));
+      }
+    }
+    return asked;
+  }
+
+  private static boolean mayTake(ModelReader file, ModelControl control) {
+    return file.rank.file == file && !file.rank.taking && control.kinds.containsKey(file.taken);
+  }
+
+  private static long lowestHeld(ModelReader file) {
+    return file.held.isEmpty() ? file.taken : file.held.keySet().iterator().next();
+  }
+
+  private void addSlots(ModelControl control, long from, long to) {
+    control.slots.values().stream()
+        .filter(n -> n >= from && n <= to)
+        .forEach(n -> {
+          StepRegion region = control.region(n);
+          add(n).add(region.step()).add(region.offset()).add(region.lengthBytes());
+        });
+    add(Long.MIN_VALUE);
   }
 
   private void addFile(ModelReader file) {
@@ -186,9 +318,20 @@ final class WorldHash extends StateHash {
     if (file.locked) {
       reader(file.previous).generation(world.down ? 0 : file.expected);
       generation(file.attachedTo);
-      add(file.firstN).add(file.taken).add(file.held.size());
-      file.held.keySet().forEach(this::add); // the others below taken are acked
+      addTaken(file);
+      addWhere(false, file.firstN); // what lies between there and the next is held or acked
+      ModelControl control = world.controls.get(file.attachedTo);
+      add(control != null && mayTake(file, control) ? 1 : 0);
     }
+  }
+
+  /** What it took and did not release; whether it is about to back out the rank tells. */
+  private void addTaken(ModelReader file) {
+    add(file.taken);
+    LongStream.range(file.firstN, file.taken)
+        .filter(n -> !file.acked.contains(n))
+        .forEach(this::add);
+    add(Long.MIN_VALUE);
   }
 
   private void addRank(ModelRank rank) {
@@ -198,14 +341,16 @@ final class WorldHash extends StateHash {
     }
     add(rank.nextStep);
     if (rank.alive) {
-      add(rank.said ? 1 : 0).add(rank.attached ? 1 : 0).add(rank.taking ? 1 : 0);
-      reader(rank.previous);
-      add(rank.file == null ? 0 : name(rank.file.id));
-      readers(rank.former.stream().map(file -> file.id).toList());
       RingCommand.Welcome welcome = rank.welcome;
-      add(welcome == null ? 0 : 1);
+      add(rank.attached ? 1 : 0).add(rank.taking ? 1 : 0).add(welcome == null ? 0 : 1);
+      addWhere(!rank.attached && welcome == null, rank.said ? 1 : 0);
+      add(rank.file == null ? 0 : name(rank.file.id));
+      addWhere(rank.file == null, name(rank.previous));
+      readers(rank.former.stream().map(file -> file.id).toList());
       if (welcome != null) {
         generation(welcome.generation()).add(welcome.firstN()).add(welcome.firstStep());
+        ModelControl control = world.controls.get(welcome.generation());
+        add(control != null && control.kinds.containsKey(welcome.firstN()) ? 1 : 0);
       }
     }
   }
@@ -213,27 +358,38 @@ final class WorldHash extends StateHash {
   private void addFetch(RingWorld.Fetching fetching) {
     add(fetching.fetch().region().offset()).add(fetching.tag());
     add(fetching.fetch().mode() == FetchMode.FRESH ? 1 : 0).add(fetching.cancelled().get() ? 1 : 0);
+    addBytes(fetching.fetch().region(), fetching.tag());
   }
 
-  /** The bytes of regions that a descriptor of the newest generation or a rank names. */
-  private void addMemory() {
-    List<StepRegion> regions = new ArrayList<>();
-    world.controls.values().stream()
-        .filter(control -> control.state != ControlDescriptor.STATE_NEW)
-        .reduce((first, second) -> second)
-        .ifPresent(newest -> newest.slots.values().forEach(n -> regions.add(newest.region(n))));
-    world.files.values().stream()
-        .filter(file -> file.locked)
-        .forEach(file -> regions.addAll(file.held.values()));
-    world.fetches.values().forEach(fetching -> regions.add(fetching.fetch().region()));
-    boolean[] isRead = new boolean[world.memory.length];
-    for (StepRegion region : regions) {
-      int from = (int) (region.offset() / RingWorld.PAGE);
-      int to = (int) ((region.offset() + region.lengthBytes()) / RingWorld.PAGE);
-      Arrays.fill(isRead, from, to, true);
+  /** Whether the bytes of regions are right that a descriptor of the newest or a rank names. */
+  private void addMemory(List<ModelReader> files) {
+    ModelControl newest = newest(world);
+    if (newest != null && isKnown(world, newest, isExact)) {
+      int slices = newest.create.coordinates().size();
+      newest
+          .slots
+          .values()
+          .forEach(n -> addBytes(newest.region(n), RingWorld.tag(newest.region(n).step(), slices)));
     }
-    for (int page = 0; page < isRead.length; page++) {
-      add(isRead[page] ? world.memory[page] : RingWorld.NO_TAG);
+    files.stream()
+        .filter(file -> file.locked)
+        .sorted(Comparator.comparingLong(file -> name(file.id)))
+        .forEach(file -> {
+          ModelControl control = world.controls.get(file.attachedTo);
+          if (control != null) {
+            int slices = control.create.coordinates().size();
+            file.held
+                .values()
+                .forEach(region -> addBytes(region, RingWorld.tag(region.step(), slices)));
+          }
+        });
+  }
+
+  private void addBytes(StepRegion region, int tag) {
+    int from = (int) (region.offset() / RingWorld.PAGE);
+    int to = (int) ((region.offset() + region.lengthBytes()) / RingWorld.PAGE);
+    for (int page = from; page < to; page++) {
+      add(isExact ? world.memory[page] : world.memory[page] == tag ? 1 : 0);
     }
   }
 }
