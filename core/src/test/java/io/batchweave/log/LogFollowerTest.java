@@ -553,7 +553,12 @@ class LogFollowerTest {
     log.commit(new Block.OperatorPin("g", "a", 600, 0));
     log.commit(new Block.Reclaim(300, 0));
     store.objects().remove(ObjectNames.segment(0));
+    // Nor can it be rebuilt, and need not be.
+    for (long version = 1; version < 128 * 4; version++) {
+      log.trim(version);
+    }
     assertEquals(new StepLookup.Reclaimed(300), lookup(10));
+    assertFalse(store.run(() -> follower.failure() != null, MAX_EVENTS));
   }
 
   /** E2: a missing, truncated or flipped segment is rebuilt from the log. */

@@ -114,6 +114,8 @@ class ProbeTest {
     ProbeReport report = flawed(ProbePlan.CREATION, Flaw.IGNORES_CONDITION);
     assertEquals(Set.of("create race", "create on existing"), failed(report));
     assertTrue(report.failures().contains("If-None-Match"), report::failures);
+    String race = check(report, "create race").detail();
+    assertTrue(race.contains("was created by"), race);
   }
 
   @Test

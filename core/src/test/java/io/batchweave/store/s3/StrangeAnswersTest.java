@@ -302,6 +302,7 @@ final class StrangeAnswersTest {
     assertEquals(2, server.requests().size());
   }
 
+  /** F4: nor what does not begin with the prefix, whatever the service thinks. */
   @Test
   void shouldSkipWhatIsNotBelowTheRoot() {
     server.answer(
@@ -312,6 +313,7 @@ final class StrangeAnswersTest {
                 + "<Contents><Key>root/group/</Key><Size>0</Size></Contents>"
                 + "<Contents><Key>root/group/&#xe4;</Key><Size>0</Size></Contents>"
                 + "<Contents><Key>elsewhere/b</Key><Size>1</Size></Contents>"
+                + "<Contents><Key>root/groups/c</Key><Size>1</Size></Contents>"
                 + "<IsTruncated>false</IsTruncated></ListBucketResult>"));
     assertEquals(
         List.of(new io.batchweave.store.ListedObject("group/a", 7)),
