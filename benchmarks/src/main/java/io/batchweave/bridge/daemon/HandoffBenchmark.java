@@ -5,8 +5,7 @@ import io.batchweave.benchmarks.JmhBar;
 import io.batchweave.benchmarks.JmhResults;
 import io.batchweave.benchmarks.Sample;
 import io.batchweave.benchmarks.Verdict;
-import io.batchweave.bridge.rank.RankRing;
-import io.batchweave.bridge.rank.TakeOutcome;
+import io.batchweave.bridge.rank.StepLease;
 import java.io.IOException;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -81,12 +80,9 @@ public class HandoffBenchmark {
   public long handOff() {
     ReadyRing ring = ring();
     ring.publish();
-    RankRing rank = ring.ranks().getFirst();
-    if (rank.take(deadlineNs) != TakeOutcome.STEP) {
-      throw new IllegalStateException("the step is not ready");
-    }
-    long offset = rank.lease().sliceOffset(0);
-    rank.lease().release();
+    StepLease lease = ReadyRing.take(ring.ranks().getFirst(), deadlineNs);
+    long offset = lease.sliceOffset(0);
+    lease.release();
     return offset;
   }
 

@@ -12,7 +12,7 @@ import io.batchweave.benchmarks.KafkaSettings.Values;
 import io.batchweave.benchmarks.Sample;
 import io.batchweave.benchmarks.Verdict;
 import io.batchweave.bridge.rank.RankRing;
-import io.batchweave.bridge.rank.TakeOutcome;
+import io.batchweave.bridge.rank.StepLease;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
@@ -172,14 +172,12 @@ public final class KafkaPoll implements Bar {
     ring.publish();
     RankRing rank = ring.ranks().getFirst();
     long beganNs = System.nanoTime();
-    if (rank.take(beganNs + TIMEOUT_NS) != TakeOutcome.STEP) {
-      throw new IllegalStateException("the step is not ready");
-    }
+    StepLease lease = ReadyRing.take(rank, beganNs + TIMEOUT_NS);
     long bytes = 0;
     for (int i = 0; i < SLICES; i++) {
-      bytes += rank.lease().slice(rank.lease().find(i, 0)).byteSize();
+      bytes += lease.slice(lease.find(i, 0)).byteSize();
     }
-    rank.lease().release();
+    lease.release();
     double seconds = (System.nanoTime() - beganNs) / 1e9;
     if (bytes == 0) {
       throw new IllegalStateException("the step is empty");

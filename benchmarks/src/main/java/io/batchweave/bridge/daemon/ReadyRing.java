@@ -9,6 +9,8 @@ import io.batchweave.bridge.memory.Protection;
 import io.batchweave.bridge.memory.RingAllocation;
 import io.batchweave.bridge.rank.Attacher;
 import io.batchweave.bridge.rank.RankRing;
+import io.batchweave.bridge.rank.StepLease;
+import io.batchweave.bridge.rank.TakeOutcome;
 import io.batchweave.bridge.ring.ControlDescriptor;
 import io.batchweave.bridge.ring.ControlFile;
 import io.batchweave.bridge.ring.Coordinate;
@@ -140,6 +142,14 @@ final class ReadyRing implements AutoCloseable {
     control.allocate(n, new StepRegion(n, n + 1, 0, regionBytes));
     TableDescriptor.write(region, n, entries);
     control.publish(n, ControlDescriptor.KIND_READY, 0, "");
+  }
+
+  /** What a rank takes of a step that is ready; whoever gets it releases it. */
+  static StepLease take(RankRing rank, long deadlineNs) {
+    if (rank.take(deadlineNs) != TakeOutcome.STEP) {
+      throw new IllegalStateException("the step is not ready");
+    }
+    return rank.lease();
   }
 
   /** The ranks, by their data-parallel coordinate. */

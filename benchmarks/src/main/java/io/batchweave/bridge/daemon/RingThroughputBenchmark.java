@@ -6,7 +6,6 @@ import io.batchweave.benchmarks.JmhResults;
 import io.batchweave.benchmarks.Verdict;
 import io.batchweave.bridge.rank.RankRing;
 import io.batchweave.bridge.rank.StepLease;
-import io.batchweave.bridge.rank.TakeOutcome;
 import java.io.IOException;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -93,10 +92,7 @@ public class RingThroughputBenchmark {
     ring.publish();
     long sum = 0;
     for (RankRing rank : ring.ranks()) {
-      if (rank.take(deadlineNs) != TakeOutcome.STEP) {
-        throw new IllegalStateException("the step is not ready");
-      }
-      StepLease lease = rank.lease();
+      StepLease lease = ReadyRing.take(rank, deadlineNs);
       sum += Crc32cBenchmark.sum(lease.slice(lease.ownSlice(0)));
       lease.release();
     }
