@@ -54,6 +54,13 @@
  * ranks the word of the doorbell. The rank's side of the same bytes is {@code bridge.rank}, its
  * driver here {@code bridge.daemon}.
  *
+ * <p>The machine is explored with its files, memory and ranks as a state machine (tests {@code
+ * RingExplorationTest}, {@code RingWorld}): every interleaving of small rings, others at random.
+ * {@link io.batchweave.bridge.ring.RingMachine#fingerprint} tells its states apart; what decides
+ * nothing in a state goes through {@code StateHash.addWhere}, so that the exploration can leave it
+ * out. That nothing else is left out is checked there: states with one fingerprint must have the
+ * same followers.
+ *
  * <p>Depends on {@code bridge.memory} and on the exception of the core. Descriptors have no state;
  * a machine and a file belong to one thread. Both ends of every edge between processes carry the
  * same label, {@code SYNC POINT: slot-ready} and so on, in Java and in C.

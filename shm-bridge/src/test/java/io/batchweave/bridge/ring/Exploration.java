@@ -15,7 +15,20 @@ import org.jspecify.annotations.Nullable;
 /**
  * Every interleaving of a small {@link RingWorld}: each rank's stores and loads, requests that end
  * or are cancelled, looks of the daemon, deaths of ranks at any moment and of daemons between any
- * two of its commands. In every state it is tried whether, left alone, all comes to a good end.
+ * two of its commands. In one state of {@value #SAMPLE} it is tried whether, left alone, all comes
+ * to a good end.
+ *
+ * <p>Two things are not gone into, as nothing else could follow:
+ *
+ * <ul>
+ *   <li>a world where at least as much could still go wrong before: all that follows now followed
+ *       then
+ *   <li>how long a rank's process is missing: the next one is there at once. It says nothing before
+ *       its Hello, which may come at any time, and no other looks at anything but the locks, which
+ *       are gone
+ * </ul>
+ *
+ * <p>{@link #compare} goes into both, with exact fingerprints, and finds the same worlds.
  */
 final class Exploration {
   /**
@@ -45,7 +58,7 @@ final class Exploration {
    * What was found.
    *
    * @param states so many were told apart
-   * @param alike so many are left where they are told apart by their fingerprints only
+   * @param worlds so many differ whatever may still go wrong, no process missing
    * @param moves so many led from one to another
    * @param completed so many were brought to their end
    * @param isComplete whether there are no others
@@ -54,7 +67,7 @@ final class Exploration {
    */
   record Found(
       long states,
-      long alike,
+      long worlds,
       long moves,
       long completed,
       boolean isComplete,
@@ -106,18 +119,20 @@ final class Exploration {
     }
   }
 
-  /** A state to be gone on from, and what may still go wrong. */
-  private record Node(RingWorld world, int daemonDeaths, int rankDeaths, int anew) {
-    long fingerprint() {
-      return with(world.fingerprint());
-    }
-
-    long exactFingerprint() {
-      return with(world.exactFingerprint());
-    }
-
-    private long with(long fingerprint) {
-      return new StateHash().add(fingerprint).add(daemonDeaths).add(rankDeaths).add(anew).value();
+  /**
+   * A state to be gone on from, and what may still go wrong.
+   *
+   * @param fingerprint of the world alone
+   */
+  private record Node(
+      RingWorld world, long fingerprint, int daemonDeaths, int rankDeaths, int anew) {
+    long with(long worldFingerprint) {
+      return new StateHash()
+          .add(worldFingerprint)
+          .add(daemonDeaths)
+          .add(rankDeaths)
+          .add(anew)
+          .value();
     }
   }
 
@@ -138,7 +153,11 @@ final class Exploration {
       };
 
   private final Scope scope;
-  private final LongHashSet seen = new LongHashSet(1 << 16);
+
+  /** By fingerprint of a world: what may still go wrong there, as far as it was gone into. */
+  private final Long2LongHashMap seen = new Long2LongHashMap(0);
+
+  private long states;
   private final List<Node> open = new ArrayList<>();
   private final Bits bits = new Bits(1);
   private long moves;
@@ -146,19 +165,25 @@ final class Exploration {
   private int takeovers;
   private int closes;
 
-  /** By fingerprint of a state: that of those that follow, where both are compared. */
+  /** By fingerprint of a state: that of those that follow, where all that is left out counts. */
   private final @Nullable Long2LongHashMap followers;
 
   /** Those of the state at hand. */
   private final LongHashSet following = new LongHashSet();
 
+  /** Worlds in which no process is missing. */
+  private final LongHashSet worlds = new LongHashSet();
+
   private Exploration(Scope scope, boolean isExact) {
     this.scope = scope;
     this.followers = isExact ? new Long2LongHashMap(0) : null;
+    int ways = (scope.daemonDeaths() + 1) * (scope.rankDeaths() + 1) * (scope.anew() + 1);
+    assertTrue(ways <= Long.SIZE, "too much may go wrong");
   }
 
   /**
-   * Tells states apart by what decides nothing as well, and checks that states with one fingerprint
+   * The same without leaving anything out: states are told apart by what decides nothing as well,
+   * and each dead process stays away as long as it likes. Checks that states with one fingerprint
    * are followed by states with the same fingerprints.
    */
   static Found compare(Scope scope) {
@@ -178,8 +203,8 @@ final class Exploration {
     assertTrue(!scope.whims().contains(Choices.Whim.STATUS), "fingerprints leave the status out");
     RingWorld first = new RingWorld(scope.shape(), new Script(Set.of()));
     first.bug = bug;
-    add(new Node(first, scope.daemonDeaths(), scope.rankDeaths(), scope.anew()));
-    while (!open.isEmpty() && seen.size() < scope.maxStates()) {
+    add(first, scope.daemonDeaths(), scope.rankDeaths(), scope.anew());
+    while (!open.isEmpty() && states < scope.maxStates()) {
       // The latest first, so that few wait; where not all is looked at, every other time any.
       boolean isAny = !scope.isWhole() && bits.nextBelow(2) == 0;
       int chosen = (int) (isAny ? bits.nextBelow(open.size()) : open.size() - 1);
@@ -190,18 +215,17 @@ final class Exploration {
       }
       expand(node);
       compareFollowers(node);
-      if ((node.fingerprint() & SAMPLE - 1) == 0) {
+      if ((node.with(node.fingerprint()) & SAMPLE - 1) == 0) {
         complete(node.world().copy());
         completed++;
       }
     }
-    long alike = followers == null ? seen.size() : followers.size();
-    return new Found(seen.size(), alike, moves, completed, open.isEmpty(), takeovers, closes);
+    return new Found(states, worlds.size(), moves, completed, open.isEmpty(), takeovers, closes);
   }
 
   private void compareFollowers(Node node) {
     if (followers != null) {
-      long itself = node.fingerprint();
+      long itself = node.with(node.fingerprint());
       following.remove(itself);
       long sum = 1;
       for (long follower : following) {
@@ -213,18 +237,47 @@ final class Exploration {
     }
   }
 
-  private void add(Node node) {
+  private void add(RingWorld world, int daemonDeaths, int rankDeaths, int anew) {
+    Node node = new Node(world, world.fingerprint(), daemonDeaths, rankDeaths, anew);
     if (followers != null) {
-      following.add(node.fingerprint());
+      following.add(node.with(node.fingerprint()));
     }
-    if (seen.add(followers == null ? node.fingerprint() : node.exactFingerprint())) {
+    // Whoever lives is counted by the next daemon: nobody finds its step gone.
+    boolean onlyDaemonsDie = scope.rankDeaths() == 0 && scope.anew() == 0;
+    assertTrue(!onlyDaemonsDie || world.olderSteps == 0, "began too late");
+    if (isNew(node)) {
+      states++;
       open.add(node);
-      // Whoever lives is counted by the next daemon: nobody finds its step gone.
-      boolean onlyDaemonsDie = scope.rankDeaths() == 0 && scope.anew() == 0;
-      assertTrue(!onlyDaemonsDie || node.world().olderSteps == 0, "began too late");
-      takeovers = Math.max(takeovers, node.world().takeovers);
-      closes = Math.max(closes, node.world().closes);
+      if (world.ranks.stream().allMatch(rank -> rank.alive || rank.finished)) {
+        worlds.add(node.fingerprint());
+      }
+      takeovers = Math.max(takeovers, world.takeovers);
+      closes = Math.max(closes, world.closes);
     }
+  }
+
+  /** Whoever went on from the same world with as much that may go wrong saw all that follows. */
+  private boolean isNew(Node node) {
+    if (followers != null) {
+      return seen.put(node.with(node.world().exactFingerprint()), 1) == 0;
+    }
+    long gone = seen.get(node.fingerprint());
+    if ((gone & 1L << way(node.daemonDeaths(), node.rankDeaths(), node.anew())) != 0) {
+      return false;
+    }
+    for (int daemons = 0; daemons <= node.daemonDeaths(); daemons++) {
+      for (int ranks = 0; ranks <= node.rankDeaths(); ranks++) {
+        for (int anew = 0; anew <= node.anew(); anew++) {
+          gone |= 1L << way(daemons, ranks, anew);
+        }
+      }
+    }
+    seen.put(node.fingerprint(), gone);
+    return true;
+  }
+
+  private int way(int daemonDeaths, int rankDeaths, int anew) {
+    return (daemonDeaths * (scope.rankDeaths() + 1) + rankDeaths) * (scope.anew() + 1) + anew;
   }
 
   private void expand(Node node) {
@@ -236,13 +289,17 @@ final class Exploration {
         move(node, next -> next.step(next.ranks.get(number)));
         if (node.rankDeaths() > 0) {
           RingWorld next = world.copy();
-          next.kill(next.ranks.get(number));
-          add(new Node(next, node.daemonDeaths(), node.rankDeaths() - 1, node.anew()));
+          ModelRank killed = next.ranks.get(number);
+          next.kill(killed);
+          if (followers == null) {
+            next.restart(killed, killed.nextStep); // nobody sees that there is no process
+          }
+          add(next, node.daemonDeaths(), node.rankDeaths() - 1, node.anew());
         }
         if (node.anew() > 0) {
           RingWorld next = world.copy();
           next.attachAnew(next.ranks.get(number));
-          add(new Node(next, node.daemonDeaths(), node.rankDeaths(), node.anew() - 1));
+          add(next, node.daemonDeaths(), node.rankDeaths(), node.anew() - 1);
         }
       } else if (!rank.finished) {
         move(node, next -> next.restart(next.ranks.get(number), next.ranks.get(number).nextStep));
@@ -272,7 +329,7 @@ final class Exploration {
       int before = next.commands;
       action.accept(next);
       moves++;
-      add(new Node(next, node.daemonDeaths(), node.rankDeaths(), node.anew()));
+      add(next, node.daemonDeaths(), node.rankDeaths(), node.anew());
       most = Math.max(most, next.commands - before);
     } while (script.next());
     for (int left = 0; left < most && node.daemonDeaths() > 0; left++) {
@@ -296,7 +353,7 @@ final class Exploration {
       action.accept(next);
       moves++;
       if (next.down) {
-        add(new Node(next, node.daemonDeaths() - 1, node.rankDeaths(), node.anew()));
+        add(next, node.daemonDeaths() - 1, node.rankDeaths(), node.anew());
       }
     } while (script.next());
   }
