@@ -27,6 +27,7 @@ final class Ingest implements Bar {
   private static final double GOAL = 0.95;
   private static final int ROUNDS = 5;
   private static final int MIB = 1 << 20;
+  private static final long SHORT_ROUND_BYTES = 256L * MIB;
 
   /** Batches of one size, and whether they are judged. */
   private record Size(int batchBytes, boolean judged) {}
@@ -58,7 +59,7 @@ final class Ingest implements Bar {
       List<IngestTarget> targets =
           List.of(new IngestTarget.S3(server, objects), new IngestTarget.Directory(disk));
       for (IngestTarget target : targets) {
-        IngestLoad.warmUp(target, "warm-up");
+        IngestLoad.warmUp(target);
       }
       for (Size size : SIZES) {
         for (IngestTarget target : targets) {
@@ -91,8 +92,9 @@ final class Ingest implements Bar {
       taken.add(new Taken());
     }
     int rounds = run.rounds(ROUNDS);
-    boolean full = size.judged() && run.pace() == BenchRun.Pace.FULL;
-    int batches = (int) (target.roundBytes() / size.batchBytes() / (full ? 1 : 2));
+    long roundBytes = size.judged() ? target.roundBytes() : SHORT_ROUND_BYTES;
+    int share = run.pace() == BenchRun.Pace.FULL ? 1 : 2;
+    int batches = (int) (roundBytes / size.batchBytes() / share);
     for (int round = -1; round < rounds; round++) {
       // Each goes first in turn, ours is the last of them; the first round of all is not counted.
       for (int i = 0; i < taken.size(); i++) {

@@ -28,6 +28,7 @@ public final class IngestLoad {
 
   private static final String PRODUCER = "p";
   private static final int WARMUP_BATCH_BYTES = 8 << 10;
+  private static final String WARMUP = "warm-up-";
   private static final int WARMUP_PRODUCERS = 16;
   private static final int WARMUP_BATCHES = 4;
   private static final long WARMUP_NS = TimeUnit.SECONDS.toNanos(8);
@@ -75,16 +76,15 @@ public final class IngestLoad {
    * thirty times a second at most, which would take minutes: so many do it side by side, each into
    * a stream of its own.
    *
-   * @param target where
-   * @param folder a fresh name, whose folders are deleted again
+   * @param target where; its folders are deleted again
    */
-  static void warmUp(IngestTarget target, String folder) throws IOException {
+  static void warmUp(IngestTarget target) throws IOException {
     IngestLoad small = new IngestLoad(EIGHT, WARMUP_BATCH_BYTES);
     long untilNs = System.nanoTime() + WARMUP_NS;
     try (ExecutorService threads = Executors.newFixedThreadPool(WARMUP_PRODUCERS)) {
       List<Future<@Nullable Void>> all = new ArrayList<>();
       for (int i = 0; i < WARMUP_PRODUCERS; i++) {
-        String own = folder + i;
+        String own = WARMUP + i;
         all.add(threads.submit(() -> small.warmUpUntil(untilNs, target, own)));
       }
       for (Future<@Nullable Void> producer : all) {
@@ -94,7 +94,7 @@ public final class IngestLoad {
       throw new IOException("the producers that warm up failed", e);
     }
     for (int i = 0; i < WARMUP_PRODUCERS; i++) {
-      DirectoryTree.delete(target.place().resolve(folder + i));
+      DirectoryTree.delete(target.place().resolve(WARMUP + i));
     }
     JitCompiler.awaitRest();
   }

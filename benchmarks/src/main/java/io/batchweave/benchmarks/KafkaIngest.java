@@ -99,8 +99,8 @@ final class KafkaIngest implements Bar {
           "      bytes  way                     n   MB/s [95 %]            x Kafka, flush=1   CPU ms/MiB");
       IngestTarget.S3 s3 = new IngestTarget.S3(server, buckets);
       IngestTarget.Directory files = new IngestTarget.Directory(disk);
-      IngestLoad.warmUp(s3, "warm-up");
-      IngestLoad.warmUp(files, "warm-up");
+      IngestLoad.warmUp(s3);
+      IngestLoad.warmUp(files);
       warmUp(broker);
       for (Size size : SIZES) {
         int share = run.pace() == BenchRun.Pace.QUICK ? QUICK_SHARE : 1;

@@ -131,9 +131,9 @@ final class ColdSteps implements AutoCloseable {
   }
 
   /** Uses all ways until they are compiled, as they are where somebody has read for an hour. */
-  void warmUp() throws IOException {
+  void warmUp(BenchRun run) throws IOException {
     FetchRig.Subject small = rig.upload(WARMUP_BYTES / RANKS);
-    for (int i = 0; i < WARMUP_SMALL; i++) {
+    for (int i = 0; i < run.rounds(WARMUP_SMALL); i++) {
       long position = rig.nextPosition(small.checked().lengthBytes());
       rig.fetch(small.checked(), position);
       bare.get(
@@ -142,7 +142,7 @@ final class ColdSteps implements AutoCloseable {
           rig.ringFile(),
           position + small.offset());
     }
-    for (int i = 0; i < WARMUP_LARGE; i++) {
+    for (int i = 0; i < run.rounds(WARMUP_LARGE); i++) {
       for (Way way : Way.values()) {
         if (way != Way.NATURAL) {
           readAll(way);

@@ -53,7 +53,7 @@ public final class DaemonCpu implements Bar {
   public Verdict measure(BenchRun run) throws IOException, InterruptedException {
     Map<Way, Sample> millis = new EnumMap<>(Way.class);
     try (ColdSteps steps = new ColdSteps(run)) {
-      steps.warmUp();
+      steps.warmUp(run);
       for (int round = 0; round < run.rounds(ROUNDS); round++) {
         for (int i = 0; i < WAYS.size(); i++) {
           Way way = WAYS.get(Math.floorMod(round + i, WAYS.size()));

@@ -48,6 +48,7 @@ public final class KafkaRead implements Bar {
   @Override
   public Verdict measure(BenchRun run) throws IOException, InterruptedException {
     try (ColdSteps steps = new ColdSteps(run)) {
+      steps.warmUp(run);
       Map<Way, Sample> latency = latency(steps, run.rounds(ROUNDS));
       double natural = of(latency, Way.NATURAL).median();
       double naturalTail = of(latency, Way.NATURAL).quantile(TAIL);
@@ -110,7 +111,6 @@ public final class KafkaRead implements Bar {
 
   private static Map<Way, Sample> latency(ColdSteps steps, int rounds) throws IOException {
     Map<Way, Sample> latency = new EnumMap<>(Way.class);
-    steps.warmUp();
     for (int round = 0; round < rounds; round++) {
       int step = Math.floorMod(round * 5, ColdSteps.STEPS);
       for (int i = 0; i < LATENCY.size(); i++) {
