@@ -2,6 +2,7 @@ package io.batchweave.produce;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.Bytes;
@@ -143,6 +144,28 @@ class BatchQueueTest {
     assertEquals(1, upload(), "what gathered meanwhile shares an object");
     assertTrue(sent.getLast().lengthBytes() <= PackPolicy.FULL_BYTES);
     assertTrue(sent.getLast().lengthBytes() > PackPolicy.FULL_BYTES / 2);
+  }
+
+  /** H4, D2: a batch is offered once its object is whole, and those before it are. */
+  @Test
+  void shouldOfferNothingBeforeItAndAllBeforeItAreUploaded() {
+    for (int i = 0; i < 3; i++) {
+      add(5 << 20);
+    }
+    assertEquals(3, upload());
+    assertNull(queue.changedOffers());
+    answer(2, new StoreResponse.Created());
+    assertEquals(List.of(), offers());
+    answer(1, new StoreResponse.Failed(StoreFailure.UNCLEAR, "test"));
+    answer(0, new StoreResponse.Created());
+    List<Block.Produce> first = offers();
+    assertEquals(List.of(1), first.stream().map(block -> block.entries().size()).toList());
+    nowNs += 20_000 * MS;
+    assertEquals(1, upload());
+    answer(3, new StoreResponse.Created());
+    List<Long> seqs =
+        offers().stream().flatMap(block -> block.entries().stream()).map(TgbEntry::seq).toList();
+    assertEquals(List.of(41L, 42L, 43L), seqs);
   }
 
   @Test
