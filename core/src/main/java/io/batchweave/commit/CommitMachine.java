@@ -442,7 +442,10 @@ public final class CommitMachine implements Machine<CommitMachine> {
       return;
     }
     VersionHeader header =
-        state.nextHeader(bits.nextId(), follower.snapshots().newestVersion(), policy.paceMillis());
+        state.nextHeader(
+            bits.nextId(),
+            follower.snapshots().newestVersion(),
+            policy.paceMillis(draft.overflowed()));
     Bytes body = Bytes.wrap(ManifestCodec.encode(header, draft.blocks()));
     put = new Put(nextRequestId++, header.version(), body, draft.blocks(), nowNs);
     wrote(draft.blocks());

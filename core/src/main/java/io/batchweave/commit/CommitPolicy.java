@@ -293,9 +293,14 @@ public final class CommitPolicy {
     return alarm.atNs();
   }
 
-  /** The interval between versions that this committer keeps, for their headers: 1 to 10,000. */
-  public int paceMillis() {
-    return tempo.paceMillis();
+  /**
+   * The time until this committer's next version, for the header of this one: 1 to 10,000.
+   *
+   * @param moreToCome whether acceptable blocks do not fit into it, so that the next follows at
+   *     once
+   */
+  int paceMillis(boolean moreToCome) {
+    return tempo.paceMillis(moreToCome);
   }
 
   /** A copy that shares nothing mutable. */

@@ -11,6 +11,10 @@ import io.batchweave.log.Fingerprint;
  */
 final class FollowerPolicy {
   private static final int MAX_MISFORTUNE = 2;
+
+  /** Whoever waits his turn glances at the log when this part of what is left is over. */
+  private static final int GLANCES = 3;
+
   private static final long NONE = Long.MAX_VALUE;
 
   private final ActiveOwners owners;
@@ -87,14 +91,19 @@ final class FollowerPolicy {
     long delayNs = now.kind() == Kind.FENCE ? tempo.drawNs(now.kind()) : 0;
     slotAtNs = nowNs + delayNs;
     drawn = delayNs > 0;
-    glanceAtNs = delayNs > tempo.recentNs() ? nowNs + delayNs / 2 : NONE;
+    planGlance(nowNs);
+  }
+
+  /** Of a crowd the first may write long before one's own turn: then it is time to announce. */
+  private void planGlance(long nowNs) {
+    long leftNs = slotAtNs - nowNs;
+    glanceAtNs = leftNs > tempo.recentNs() ? nowNs + leftNs / GLANCES : NONE;
   }
 
   private Step untilSlot(Situation now, long nowNs) {
     if (!now.announced() && !now.looking()) {
       if (nowNs >= glanceAtNs) {
-        // Of a crowd the first may have written by now: then it is time to announce.
-        glanceAtNs = NONE;
+        planGlance(nowNs);
         return Step.PEEK;
       }
       alarm.waitUntil(glanceAtNs);

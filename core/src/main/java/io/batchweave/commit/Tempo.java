@@ -84,9 +84,14 @@ final class Tempo {
     paceNs = Math.clamp(paceMillis, 1, MAX_PACE_MILLIS) * MILLISECOND_NS;
   }
 
-  /** The interval that one's own versions announce, in milliseconds: 1 to 10,000. */
-  int paceMillis() {
-    return Math.clamp(intervalNs() / MILLISECOND_NS, 1, MAX_PACE_MILLIS);
+  /**
+   * When the next of one's own versions is to be expected after one, in milliseconds: 1 to 10,000.
+   *
+   * @param moreToCome whether it is followed as soon as requests allow
+   */
+  int paceMillis(boolean moreToCome) {
+    long nextNs = moreToCome ? Math.min(intervalNs(), times.cycleNs()) : intervalNs();
+    return Math.clamp(nextNs / MILLISECOND_NS, 1, MAX_PACE_MILLIS);
   }
 
   /** Least time from one version of one's own to the next. */

@@ -77,7 +77,8 @@
  *   <li><b>Fair</b>: no version without a round of LIST begun after one's previous version was
  *       sent. A leader that cannot list, however long that takes to fail, announces, yields one
  *       step-in interval, then commits once without. A version that did not hold all acceptable
- *       blocks is followed at once, by a round that runs beside it.
+ *       blocks is followed at once, by a round that runs beside it; its header says so: its pace is
+ *       LIST + GET + PUT.
  *   <li><b>Step in</b>: the interval is pace + 2 × (LIST + GET + PUT) as one's own requests take,
  *       at least 50 ms, from the first announcement of one's block, plus a delay drawn so that of a
  *       crowd few come first. If the log moved meanwhile, its committer gets a second interval from
@@ -87,9 +88,9 @@
  *       many nodes write one object; whose PUT created it commits at once if nobody leads, who
  *       found it waits two intervals.
  *   <li><b>Fences</b> with nobody leading wait for a drawn delay first, and ask for the next
- *       version once when half of it is over: whoever finds one announces. So a thousand producers
- *       that start in one instant write a few versions, and nearly all their fences are in the
- *       third.
+ *       version whenever a third of what is left of it is over: whoever finds one announces. So a
+ *       thousand producers that start in one instant write a few versions, and nearly all their
+ *       fences are in the third.
  *   <li><b>Again</b>: an announcement older than the two newest groups, or failed, is repeated.
  *   <li><b>Clean</b>: after a version of one's own is folded, announcements that the fold has
  *       decided are deleted, when they are 32 or more, 1,000 to a request; {@code p.} and {@code
