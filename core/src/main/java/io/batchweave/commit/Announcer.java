@@ -195,7 +195,22 @@ final class Announcer {
     return nextNs;
   }
 
+  /** A hash of it, ids aside. */
   long fingerprint() {
-    return Fingerprint.of(posted, names, nextId);
+    long hash = Fingerprint.of(names, posted.size());
+    for (Map.Entry<String, Posted> entry : posted.entrySet()) {
+      Posted one = entry.getValue();
+      hash =
+          Fingerprint.add(
+              hash,
+              Fingerprint.of(
+                  entry.getKey(),
+                  one.group(),
+                  one.firstAtNs(),
+                  one.dueAtNs(),
+                  one.failures(),
+                  one.standing()));
+    }
+    return hash;
   }
 }

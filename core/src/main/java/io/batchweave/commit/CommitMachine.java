@@ -48,7 +48,6 @@ public final class CommitMachine implements Machine<CommitMachine> {
 
   private static final long SNAPSHOT_RETRY_NS = 1_000_000_000L;
   private static final long IDS_PER_SNAPSHOT = 1L << 20;
-  private static final int WORTH_A_DELETE = 32;
   private static final int MAX_TIMED = 64;
   private static final int OWNERS_OF_IDS = 5;
   private static final int FOLLOWER = 0;
@@ -532,7 +531,7 @@ public final class CommitMachine implements Machine<CommitMachine> {
   }
 
   private void cleanUp(long version, long nowNs, Requests requests) {
-    board.cleanUp(follower.state(), WORTH_A_DELETE, sub(BOARD, nowNs, requests));
+    board.cleanUp(follower.state(), sub(BOARD, nowNs, requests));
     if (version % Limits.ANNOUNCE_VERSIONS == 0) {
       board.sweep(version, sub(BOARD, nowNs, requests));
     }
@@ -571,13 +570,12 @@ public final class CommitMachine implements Machine<CommitMachine> {
         ownCommits,
         offers,
         written,
-        put,
-        nextRequestId,
+        put == null ? 0 : Fingerprint.of(put.body(), put.blocks(), put.sentAtNs()),
         looking,
         expecting,
-        board.fingerprint(),
+        board.fingerprint(follower.isOpen() ? follower.state() : null),
         announcer.fingerprint(),
-        timedReads,
+        List.copyOf(timedReads.values()),
         refusals,
         snapshotGeneration,
         snapshotRetryAtNs,

@@ -53,6 +53,10 @@ final class NoticeBoard {
   private static final int MAX_READS = 1_024;
   private static final long MAX_HELD_BYTES = 2L * Limits.VERSION_BYTES;
   private static final int DELETE_KEYS = 1_000;
+
+  /** Decided announcements that are worth a request. */
+  static final int WORTH_A_DELETE = 32;
+
   private static final long LIST_TIMEOUT_NS = 2_000_000_000L;
   private static final long NONE = Long.MAX_VALUE;
 
@@ -412,14 +416,14 @@ final class NoticeBoard {
    * Deletes what the fold has decided, if there is enough of it to be worth a request; only after
    * one's own version is folded.
    */
-  void cleanUp(State state, int atLeast, Requests requests) {
+  void cleanUp(State state, Requests requests) {
     List<String> gone = new ArrayList<>();
     for (Notice notice : notices.values()) {
       if (notice.decided(state)) {
         gone.add(notice.key());
       }
     }
-    if (gone.size() >= atLeast) {
+    if (gone.size() >= WORTH_A_DELETE) {
       for (String key : gone) {
         forget(Objects.requireNonNull(notices.remove(key)));
       }
@@ -449,8 +453,32 @@ final class NoticeBoard {
     }
   }
 
-  long fingerprint() {
-    return Fingerprint.of(
-        notices, errands, nextId, roundNumber, round, listsToCome, readsToCome, deadlineNs);
+  /**
+   * A hash of it: ids aside, and batches and fences that the fold has decided, while there is too
+   * little to be deleted: their names say so, so they are never read, nor undecided again.
+   *
+   * @param state null before there is one
+   */
+  long fingerprint(@Nullable State state) {
+    List<Notice> alive = new ArrayList<>(notices.size());
+    for (Notice notice : notices.values()) {
+      boolean dead =
+          state != null
+              && notices.size() < WORTH_A_DELETE
+              && !(notice.name() instanceof AnnouncementName.Operator)
+              && notice.decided(state);
+      if (!dead) {
+        alive.add(notice);
+      }
+    }
+    long hash = Fingerprint.of(alive, round, listsToCome, readsToCome, deadlineNs, errands.size());
+    for (Errand errand : errands.values()) {
+      long one =
+          errand instanceof Errand.Listing listing
+              ? Fingerprint.of(listing.prefix(), listing.sentAtNs(), listing.round() == roundNumber)
+              : Fingerprint.of(errand);
+      hash = Fingerprint.add(hash, one);
+    }
+    return hash;
   }
 }

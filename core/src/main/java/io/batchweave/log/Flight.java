@@ -121,8 +121,19 @@ final class Flight {
     return refusals < (patient ? MAX_REFUSALS : 1);
   }
 
-  long fingerprint() {
-    return Fingerprint.of(
-        sent, nextId, window, backoffNs, notBeforeNs, refusals, everWorked, bits.fingerprint());
+  /**
+   * A hash of it, ids aside.
+   *
+   * @param demand the newest call for the head
+   */
+  long fingerprint(long demand) {
+    long hash =
+        Fingerprint.of(
+            window, backoffNs, notBeforeNs, refusals, everWorked, bits.fingerprint(), sent.size());
+    for (Sent one : sent.values()) {
+      hash =
+          Fingerprint.add(hash, Fingerprint.of(one.ask(), one.evidence(), one.demand() == demand));
+    }
+    return hash;
   }
 }

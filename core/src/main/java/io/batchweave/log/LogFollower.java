@@ -377,7 +377,7 @@ public final class LogFollower implements Machine<LogFollower> {
         Fingerprint.add(
             hash,
             Fingerprint.of(
-                flight.fingerprint(),
+                flight.fingerprint(demand),
                 pace.fingerprint(),
                 shelf.fingerprint(),
                 trail.fingerprint(),

@@ -56,6 +56,10 @@ public interface Machine<M extends Machine<M>> {
   /** A deep copy that shares no mutable state. */
   M copy();
 
-  /** A hash of the whole state, equal for machines that behave alike from here on. */
+  /**
+   * A hash of the whole state, equal for machines that behave alike from here on. The ids of
+   * requests may be left out where they only tell requests apart: then machines are alike whose
+   * unanswered requests, in the order in which they were sent, are.
+   */
   long fingerprint();
 }

@@ -74,6 +74,6 @@ final class Upload {
   }
 
   long fingerprint() {
-    return Fingerprint.of(key, handle, requestId, dueAtNs, failures, done);
+    return Fingerprint.of(key, handle, inFlight(), dueAtNs, failures, done);
   }
 }

@@ -45,11 +45,15 @@ abstract class Actor implements Machine.Requests {
     }
   }
 
+  /** Parts of the machines of producers that ask. */
+  private static final int PARTS = 10;
+
   final String name;
   final List<Pending> pending;
   private long localNs;
   private boolean alive = true;
   private long fingerprint;
+  private long heard;
 
   Actor(String name) {
     this.name = name;
@@ -62,6 +66,7 @@ abstract class Actor implements Machine.Requests {
     this.pending = new ArrayList<>(other.pending);
     this.localNs = other.localNs;
     this.alive = other.alive;
+    this.heard = other.heard;
   }
 
   /** A copy that will act; whoever holds this one sees no change. */
@@ -132,6 +137,7 @@ abstract class Actor implements Machine.Requests {
   final void pass(long tickNs) {
     long atNs = Math.max(localNs + 1, machine().wakeAtNs());
     localNs = Math.ceilDiv(atNs, tickNs) * tickNs;
+    heard = Fingerprint.add(heard, localNs);
     machine().onTime(localNs, this);
     feed();
   }
@@ -148,11 +154,16 @@ abstract class Actor implements Machine.Requests {
   /** Hears an answer as part of the same action. */
   final void hearAtOnce(long requestId, StoreResponse response) {
     machine().onResponse(requestId, response, localNs, this);
-    heard();
+    takeTold();
   }
 
   /** Takes what the machine says. */
-  void heard() {}
+  void takeTold() {}
+
+  /** Remembers an answer for {@link #history}. */
+  final void remember(long requestId, StoreResponse response) {
+    heard = Fingerprint.add(heard, Fingerprint.of(requestId, response));
+  }
 
   /** Equal for actors that will do the same from here on. */
   final long fingerprint() {
@@ -163,9 +174,26 @@ abstract class Actor implements Machine.Requests {
         fingerprint = Fingerprint.of(name, "done", extra());
       } else if (alive) {
         fingerprint =
-            Fingerprint.of(name, alive, machine().fingerprint(), localNs, extra(), pending);
+            Fingerprint.of(name, alive, machine().fingerprint(), localNs, extra(), asked());
       }
     }
     return fingerprint;
+  }
+
+  /** What it waits for: ids only tell apart, so of these counts which part of the machine asks. */
+  private long asked() {
+    long hash = pending.size();
+    for (Pending one : pending) {
+      hash =
+          Fingerprint.add(
+              hash,
+              Fingerprint.of(one.id % PARTS, one.request, one.payload, one.fate, one.response));
+    }
+    return hash;
+  }
+
+  /** Equal for actors that have lived through the same. */
+  final long history() {
+    return Fingerprint.of(name, alive, heard, pending);
   }
 }

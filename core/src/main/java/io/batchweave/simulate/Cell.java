@@ -55,6 +55,9 @@ final class Cell {
     }
   }
 
+  /** With so many announcements a machine may clean up, which its fingerprint leaves out. */
+  private static final int MANY_ANNOUNCEMENTS = 32;
+
   private final @Nullable Cell before;
   private final String action;
   final int depth;
@@ -70,6 +73,7 @@ final class Cell {
   State truth;
   List<TgbEntry> entries;
   private List<Accepted> accepted;
+  private int announcements;
   int crashes;
   int unclear;
 
@@ -105,6 +109,7 @@ final class Cell {
     this.truth = before.truth;
     this.entries = before.entries;
     this.accepted = before.accepted;
+    this.announcements = before.announcements;
     this.crashes = before.crashes;
     this.unclear = before.unclear;
   }
@@ -123,6 +128,15 @@ final class Cell {
       unordered += Fingerprint.of(ghost);
     }
     return Fingerprint.of(end(), unordered, starts);
+  }
+
+  /** As {@link #fingerprint}, of all that every actor has lived through. */
+  long history() {
+    long hash = fingerprint();
+    for (Actor actor : actors) {
+      hash = Fingerprint.add(hash, actor.history());
+    }
+    return hash;
   }
 
   /** The state as an end: what may still take effect and what was not used up are left out. */
@@ -191,7 +205,12 @@ final class Cell {
     if (!(response instanceof StoreResponse.Created)) {
       return;
     }
-    if (request.key().startsWith("manifest/")) {
+    if (request.key().startsWith(ObjectNames.ANNOUNCEMENTS)) {
+      announcements++;
+      if (announcements == MANY_ANNOUNCEMENTS) {
+        throw new IllegalStateException("too large a case: announcements=" + announcements);
+      }
+    } else if (request.key().startsWith("manifest/")) {
       fold();
     } else if (request.key().startsWith(ObjectNames.SNAPSHOTS)
         && request instanceof StoreRequest.PutIfAbsent put) {

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
+import java.util.function.LongConsumer;
 import org.agrona.collections.LongHashSet;
 import org.jspecify.annotations.Nullable;
 
@@ -36,8 +37,12 @@ public final class Explorer {
   private static final StoreResponse CONFLICT =
       new StoreResponse.Failed(StoreFailure.CONFLICT, "explored");
 
+  private static final int STATES_PER_PROGRESS = 4_096;
+
   /** How much is left out. */
   enum Reduction {
+    /** As NONE, and states are alike only if every process has lived through the same. */
+    NOTHING_ALIKE,
     /** Every action of every process is tried in every state. */
     NONE,
     /** Actions that commute with all that others can do are done first. */
@@ -129,7 +134,19 @@ public final class Explorer {
    * @param maxStates where to give up: the findings are then not {@link Findings#complete}
    */
   public static Findings explore(SmallCase small, long maxStates) {
-    return explore(small.scope(), PlantedBug.NONE, maxStates);
+    return explore(small, maxStates, states -> {});
+  }
+
+  /**
+   * Explores a case.
+   *
+   * @param small the case
+   * @param maxStates where to give up: the findings are then not {@link Findings#complete}
+   * @param progress is told now and then how many states were seen
+   */
+  public static Findings explore(SmallCase small, long maxStates, LongConsumer progress) {
+    return explore(
+        small.scope(), PlantedBug.NONE, Reduction.LOCAL_FIRST, maxStates, new Ends(), progress);
   }
 
   /**
@@ -154,21 +171,34 @@ public final class Explorer {
    */
   static Findings explore(
       Scope scope, PlantedBug bug, Reduction reduction, long maxStates, Ends ends) {
+    return explore(scope, bug, reduction, maxStates, ends, states -> {});
+  }
+
+  private static Findings explore(
+      Scope scope,
+      PlantedBug bug,
+      Reduction reduction,
+      long maxStates,
+      Ends ends,
+      LongConsumer progress) {
     try {
-      return new Explorer(scope, bug, reduction, maxStates, true, ends).explore();
+      return new Explorer(scope, bug, reduction, maxStates, true, ends).explore(progress);
     } catch (NotQuiet e) {
       ends.clear();
-      return new Explorer(scope, bug, reduction, maxStates, false, ends).explore();
+      return new Explorer(scope, bug, reduction, maxStates, false, ends).explore(progress);
     }
   }
 
-  private Findings explore() {
+  private Findings explore(LongConsumer progress) {
     Cell cell = begin();
     try {
       decide(cell, cell);
       push();
-      while (!open.isEmpty() && seen.size() < maxStates) {
+      for (long n = 0; !open.isEmpty() && seen.size() < maxStates; n++) {
         cell = open.pop();
+        if (n % STATES_PER_PROGRESS == 0) {
+          progress.accept(seen.size());
+        }
         deepest = Math.max(deepest, cell.depth);
         boolean moved = expand(cell);
         push();
@@ -195,7 +225,7 @@ public final class Explorer {
   private Cell begin() {
     Cell cell = new Cell(scope);
     for (Scope.Part part : scope.parts()) {
-      if (!part.warm() && reduction == Reduction.NONE) {
+      if (!part.warm() && reduction != Reduction.LOCAL_FIRST) {
         cell.starts.add(part.role());
         continue;
       }
@@ -370,7 +400,7 @@ public final class Explorer {
     } else {
       heard = step(cell, what + "is answered", next -> hear(next, index, k, response));
     }
-    if (cell.unclear > 0 && reduction == Reduction.NONE) {
+    if (cell.unclear > 0 && reduction != Reduction.LOCAL_FIRST) {
       step(
           cell,
           what + "is unclear",
@@ -415,7 +445,7 @@ public final class Explorer {
         if (quiet && disturbs(pending.request())) {
           throw new NotQuiet();
         }
-        if (next.unclear > 0 && !pending.reads() && reduction != Reduction.NONE) {
+        if (next.unclear > 0 && !pending.reads() && reduction == Reduction.LOCAL_FIRST) {
           decide(before, decided(next, i, k, Fate.LOST));
           if (pending.request() instanceof StoreRequest.PutIfAbsent) {
             decide(before, decided(next, i, k, Fate.REFUSED));
@@ -424,7 +454,7 @@ public final class Explorer {
         actor.pending.set(k, pending.with(Fate.CLEAR));
       }
     }
-    if (reduction != Reduction.NONE) {
+    if (reduction == Reduction.LOCAL_FIRST) {
       endVain(next);
     }
     if (isNew(next)) {
@@ -460,12 +490,12 @@ public final class Explorer {
    * to come or with more.
    */
   private boolean isNew(Cell next) {
-    long hash = next.fingerprint();
+    long hash = reduction == Reduction.NOTHING_ALIKE ? next.history() : next.fingerprint();
     for (int crashes = next.crashes; crashes <= scope.crashes(); crashes++) {
       for (int unclear = next.unclear; unclear <= scope.unclear(); unclear++) {
         boolean other = crashes != next.crashes || unclear != next.unclear;
         if (other
-            && reduction != Reduction.NONE
+            && reduction == Reduction.LOCAL_FIRST
             && seen.contains(Fingerprint.of(hash, crashes, unclear))) {
           return false;
         }
@@ -534,6 +564,9 @@ public final class Explorer {
     StoreResponse heard =
         bug.hearing(new Hands(next, actor), pending.id(), pending.request(), response);
     if (heard != null) {
+      if (reduction == Reduction.NOTHING_ALIKE) {
+        actor.remember(pending.id(), heard);
+      }
       actor.hear(pending.id(), heard);
     }
   }
@@ -547,7 +580,7 @@ public final class Explorer {
       }
     }
     actor.end();
-    if (reduction == Reduction.NONE) {
+    if (reduction != Reduction.LOCAL_FIRST) {
       next.starts.add(actor.role());
     } else {
       add(next, actor.role());

@@ -76,11 +76,11 @@ final class ProducerActor extends Actor {
       machine.add(Source.batch(producer, position), Source.stateAfter(position));
       machine.onTime(localNs(), this);
     }
-    heard();
+    takeTold();
   }
 
   @Override
-  void heard() {
+  void takeTold() {
     for (ProducerMachine.Committed committed = machine.nextCommitted();
         committed != null;
         committed = machine.nextCommitted()) {

@@ -118,11 +118,16 @@ public enum SmallCase {
     };
   }
 
+  /** Its name for people. */
+  public String label() {
+    return name().toLowerCase(Locale.ROOT).replace('_', '-');
+  }
+
   /** Its name for people, and what is in it. */
   @Override
   public String toString() {
     Scope scope = scope();
-    return name().toLowerCase(Locale.ROOT).replace('_', '-')
+    return label()
         + " (roles="
         + scope.parts().stream().map(Scope.Part::role).toList()
         + " batches="

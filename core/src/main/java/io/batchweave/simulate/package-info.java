@@ -58,13 +58,23 @@
  *   <li><b>Starts are at once.</b> A process that starts asks, and changes nothing; its first
  *       request may be answered at any later time.
  *   <li><b>What never takes effect</b> is as if it did after all else.
+ *   <li><b>Ids of requests only tell apart.</b> Machines compare them and keep them in the order in
+ *       which they gave them, and each of their parts listens to the youngest of its requests for
+ *       one thing alone. So two processes are alike that wait for the same answers in the same
+ *       order, each asked for by the same part, however many requests each has sent before; of a
+ *       look or a round only counts whether it is still the newest.
+ *   <li><b>Decided announcements are over.</b> A batch or a fence that the folded state has decided
+ *       is known as such by its name for ever: whether a machine has seen that name in a LIST
+ *       matters only once there are 32 of them to delete, and a case with so many announcements
+ *       stops the search.
  *   <li><b>Uploads take effect at once</b> where nobody lists or deletes data: names are unique.
  *   <li><b>Snapshots and announcements</b> are taken to be left alone (nobody writes one of those,
  *       nobody deletes one of these); the first request that does begins the search again without.
  * </ul>
  *
- * That reduced and whole search reach the same ends is tested on cases that are small enough.
- * Producers are not exchanged for each other: ties are broken by their names.
+ * That reduced and whole search reach the same ends is tested on cases that are small enough, and
+ * that a whole search in which nothing is taken to be alike but equal histories of all processes
+ * reaches them too. Producers are not exchanged for each other: ties are broken by their names.
  *
  * <h2>Length of history</h2>
  *

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.batchweave.simulate.Explorer.Ends;
 import io.batchweave.simulate.Explorer.Findings;
 import io.batchweave.simulate.Explorer.Reduction;
+import java.util.List;
 import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -136,6 +137,10 @@ class ExplorerTest {
     return findings;
   }
 
+  static Stream<Scope> alike() {
+    return Stream.of(empty().producers(1, 2).faults(0, 1), empty().producers(1, 1).faults(1, 1));
+  }
+
   static Stream<Scope> comparable() {
     return Stream.of(
         empty().producers(1, 2).faults(1, 1).ticks(1),
@@ -145,6 +150,30 @@ class ExplorerTest {
         Scope.of(Prehistory.snapshotDue()).producers(1, 1).duplicates(1, 1),
         SmallCase.PIN_RACE.scope(),
         SmallCase.PACK_OVER_THE_HORIZON.scope());
+  }
+
+  /** What machines have lived through makes no difference unless their fingerprints tell it. */
+  @ParameterizedTest
+  @MethodSource("alike")
+  void shouldReachTheSameEndsWhateverStatesAreTakenToBeAlike(Scope scope) {
+    checkAlike(scope);
+  }
+
+  /** The same of those who help each other. */
+  @Tag("full")
+  @Test
+  void shouldReachTheSameEndsOfHelpersWhateverStatesAreTakenToBeAlike() {
+    checkAlike(empty().producers(2, 1));
+  }
+
+  private static void checkAlike(Scope scope) {
+    Ends apart = new Ends();
+    Ends alike = new Ends();
+    Findings more = explore(scope, Reduction.NOTHING_ALIKE, apart);
+    Findings fewer = explore(scope, Reduction.NONE, alike);
+    assertEquals(apart.fingerprints, alike.fingerprints);
+    assertEquals(apart.outcomes, alike.outcomes);
+    assertTrue(fewer.states() < more.states(), () -> more + " " + fewer);
   }
 
   /** What is left out cannot be told: every end of the whole is an end of the reduced. */
@@ -203,7 +232,7 @@ class ExplorerTest {
   @MethodSource("bugs")
   void shouldFindAPlantedBug(
       String name, Supplier<PlantedBug> bug, Scope scope, @Nullable Promise promise) {
-    for (Reduction reduction : Reduction.values()) {
+    for (Reduction reduction : List.of(Reduction.NONE, Reduction.LOCAL_FIRST)) {
       Findings findings = Explorer.explore(scope, bug.get(), reduction, MOST_STATES, new Ends());
       assertNotNull(findings.violation(), () -> name + " " + reduction);
       if (promise != null) {

@@ -14,7 +14,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongConsumer;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.agrona.concurrent.NanoClock;
 import org.agrona.concurrent.SystemNanoClock;
 import org.jspecify.annotations.Nullable;
@@ -25,7 +27,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code simulate --seed N | --seeds COUNT [--from N] | --explore STATES}. */
+/** {@code simulate --seed N | --seeds COUNT [--from N] | --explore STATES [--case NAME]}. */
 @Command(
     name = "simulate",
     mixinStandardHelpOptions = true,
@@ -40,7 +42,8 @@ import picocli.CommandLine.Spec;
       "  ./batchweave simulate --seeds 1000",
       "  ./batchweave simulate --seeds 1000 --from 0 --json",
       "  ./batchweave simulate --seed 7          one seed, with its history",
-      "  ./batchweave simulate --explore 100000  every interleaving of small cases"
+      "  ./batchweave simulate --explore 100000  every interleaving of small cases",
+      "  ./batchweave simulate --explore 500000000 --case two-death-and-unclear"
     })
 final class SimulateCommand implements Callable<Integer> {
   private static final ObjectMapper JSON = new ObjectMapper();
@@ -57,6 +60,12 @@ final class SimulateCommand implements Callable<Integer> {
       paramLabel = "N",
       description = "First of many seeds (default: a random one).")
   private @Nullable Long from;
+
+  @Option(
+      names = "--case",
+      paramLabel = "NAME",
+      description = "Explore that case alone (default: all).")
+  private @Nullable String caseName;
 
   @Option(names = "--json", description = "Print JSON, one document; progress goes to stderr.")
   private boolean json;
@@ -78,6 +87,9 @@ final class SimulateCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws JsonProcessingException {
+    if (caseName != null && which.explore == null) {
+      throw new ParameterException(spec.commandLine(), "--case goes with --explore");
+    }
     Long seed = which.seed;
     if (seed != null) {
       if (from != null) {
@@ -103,8 +115,10 @@ final class SimulateCommand implements Callable<Integer> {
     PrintWriter out = spec.commandLine().getOut();
     ArrayNode document = JSON.createArrayNode();
     boolean kept = true;
-    for (SmallCase small : SmallCase.values()) {
-      Explorer.Findings findings = Explorer.explore(small, maxStates);
+    for (SmallCase small : cases()) {
+      long beganNs = SystemNanoClock.INSTANCE.nanoTime();
+      Explorer.Findings findings = Explorer.explore(small, maxStates, progressOf(small));
+      double seconds = (SystemNanoClock.INSTANCE.nanoTime() - beganNs) / 1e9;
       kept &= findings.violation() == null;
       if (json) {
         document
@@ -115,16 +129,18 @@ final class SimulateCommand implements Callable<Integer> {
             .put("ends", findings.ends())
             .put("deepest", findings.deepest())
             .put("complete", findings.complete())
+            .put("seconds", seconds)
             .put("collisionChance", findings.collisionChance())
             .put("violation", findings.violation());
       } else {
         out.printf(
             Locale.ROOT,
-            "%9d states %s %10d transitions %7d ends  collision %.0e  %s%n",
+            "%9d states %s %10d transitions %7d ends %7.1f s  collision %.0e  %s%n",
             findings.states(),
             findings.complete() ? "(all)    " : "(not all)",
             findings.transitions(),
             findings.ends(),
+            seconds,
             findings.collisionChance(),
             small);
         if (findings.violation() != null) {
@@ -136,6 +152,35 @@ final class SimulateCommand implements Callable<Integer> {
       out.println(JSON.writerWithDefaultPrettyPrinter().writeValueAsString(document));
     }
     return kept ? 0 : 1;
+  }
+
+  private List<SmallCase> cases() {
+    String name = caseName;
+    if (name == null) {
+      return List.of(SmallCase.values());
+    }
+    for (SmallCase small : SmallCase.values()) {
+      if (small.label().equals(name)) {
+        return List.of(small);
+      }
+    }
+    List<String> names = Stream.of(SmallCase.values()).map(SmallCase::label).toList();
+    throw new ParameterException(
+        spec.commandLine(), "no such case: case=" + name + "; one of " + String.join(", ", names));
+  }
+
+  /** Says every two seconds how far it is. */
+  private LongConsumer progressOf(SmallCase small) {
+    PrintWriter lines = json ? spec.commandLine().getErr() : spec.commandLine().getOut();
+    NanoClock clock = SystemNanoClock.INSTANCE;
+    long[] lastLineNs = {clock.nanoTime()};
+    return states -> {
+      long nowNs = clock.nanoTime();
+      if (nowNs - lastLineNs[0] >= LINE_NS) {
+        lastLineNs[0] = nowNs;
+        lines.println(small.label() + ": " + states + " states");
+      }
+    };
   }
 
   private int replay(long seed) throws JsonProcessingException {

@@ -63,6 +63,21 @@ class SimulateCommandTest {
   }
 
   @Test
+  void shouldExploreOneCaseAlone() throws IOException {
+    assertEquals(0, run("simulate --explore 1000000 --case fence-and-snapshot --json"));
+    JsonNode document = new ObjectMapper().readTree(out.toString());
+    assertEquals(1, document.size(), document::toString);
+    assertTrue(document.get(0).get("case").asText().startsWith("fence-and-snapshot "));
+    assertTrue(document.get(0).get("complete").asBoolean(), document::toString);
+  }
+
+  @Test
+  void shouldNameTheCasesWhenThereIsNoSuch() {
+    assertEquals(2, run("simulate --explore 10 --case everything"));
+    assertTrue(err.toString().contains("two-death-and-unclear"), err::toString);
+  }
+
+  @Test
   void shouldExplainItselfWithAnExample() {
     assertEquals(0, run("simulate --help"), err::toString);
     assertTrue(out.toString().contains("./batchweave simulate --seed 7"), out::toString);
@@ -77,7 +92,8 @@ class SimulateCommandTest {
         "simulate --seed 2 --from 1",
         "simulate --seed x",
         "simulate --explore everything",
-        "simulate --explore 0"
+        "simulate --explore 0",
+        "simulate --seed 1 --case two"
       })
   void shouldRefuseWhatMakesNoSenseInOneLine(String line) {
     assertEquals(2, run(line));
