@@ -3,7 +3,9 @@ package io.batchweave.benchmarks;
 import io.batchweave.store.ObjectStore;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
@@ -93,6 +95,7 @@ final class KafkaIngest implements Bar {
     Path buckets = disk.resolve("s3/buckets").resolve(LoopbackS3.BUCKET).resolve("root");
     Ratios worst = null;
     double cpu = 0;
+    Map<Way, List<Plot.Point>> speeds = new EnumMap<>(Way.class);
     try (KafkaBroker broker = KafkaBroker.start(run, disk);
         LoopbackS3 server = LoopbackS3.start(disk.resolve("s3"))) {
       run.say(
@@ -106,7 +109,13 @@ final class KafkaIngest implements Bar {
         int share = run.pace() == BenchRun.Pace.QUICK ? QUICK_SHARE : 1;
         int batches = Math.max(2, size.batches() / share);
         try (SizeRun rounds = new SizeRun(broker, s3, files, size.batchBytes(), batches)) {
-          Ratios ratios = report(run, size, batches, rounds.measure(run.rounds(ROUNDS)));
+          Map<Way, Taken> taken = rounds.measure(run.rounds(ROUNDS));
+          Ratios ratios = report(run, size, batches, taken);
+          double megabytes = size.batchBytes() / 1e6 * batches;
+          taken.forEach((way, its) ->
+              speeds
+                  .computeIfAbsent(way, ignored -> new ArrayList<>())
+                  .add(new Plot.Point(size.batchBytes(), megabytes / its.seconds.median())));
           if (size.judged()) {
             cpu = Math.max(cpu, ratios.cpu());
             worst = worst == null || ratios.speed() < worst.speed() ? ratios : worst;
@@ -117,6 +126,7 @@ final class KafkaIngest implements Bar {
       DirectoryTree.delete(disk);
     }
     run.say("  processor time per MiB at most %.3f of Kafka's (client and broker)".formatted(cpu));
+    plot(run, speeds);
     Ratios judged = Objects.requireNonNull(worst);
     return new Verdict(
             name(),
@@ -126,6 +136,36 @@ final class KafkaIngest implements Bar {
             ">= 1.0 with CPU per MiB <= 0.5 x",
             judged.speed() >= GOAL && cpu <= GOAL_CPU)
         .within(judged.ratio().interval());
+  }
+
+  private void plot(BenchRun run, Map<Way, List<Plot.Point>> speeds) throws IOException {
+    List<Plot.Curve> curves = new ArrayList<>();
+    for (Way way : List.of(Way.FILES, Way.BARE_FILES, Way.KAFKA_FLUSHED, Way.KAFKA)) {
+      curves.add(new Plot.Curve(way.label, speeds.getOrDefault(way, List.of())));
+    }
+    Plot.Axis across =
+        new Plot.Axis(
+            "bytes of a batch",
+            Plot.Scale.LOGARITHMIC,
+            SIZES[0].batchBytes(),
+            SIZES[SIZES.length - 1].batchBytes(),
+            List.of(
+                new Plot.Tick(64 << 10, "64 KiB"),
+                new Plot.Tick(MIB, "1 MiB"),
+                new Plot.Tick(8 * MIB, "8 MiB"),
+                new Plot.Tick(64 * MIB, "64 MiB")));
+    Plot.Axis up =
+        new Plot.Axis(
+            "MB/s",
+            Plot.Scale.LOGARITHMIC,
+            10,
+            10_000,
+            List.of(
+                new Plot.Tick(10, "10"),
+                new Plot.Tick(100, "100"),
+                new Plot.Tick(1_000, "1,000"),
+                new Plot.Tick(10_000, "10,000")));
+    run.show(name(), new Plot("MB/s of one producer to the disk", across, up, curves));
   }
 
   /** Kafka's client and broker are compiled, too. */
