@@ -31,7 +31,7 @@ abstract class DaemonFixture {
   static final SystemNanoClock CLOCK = SystemNanoClock.INSTANCE;
 
   /** A deadline that a healthy test never comes near. */
-  static final long SOON_NS = TimeUnit.SECONDS.toNanos(20);
+  static final long SOON_NS = TimeUnit.SECONDS.toNanos(60);
 
   static final int SLICE_BYTES = 20_000;
 
