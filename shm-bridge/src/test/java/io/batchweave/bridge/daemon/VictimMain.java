@@ -38,7 +38,7 @@ final class VictimMain {
     ACKED
   }
 
-  private static final long SOON_NS = TimeUnit.SECONDS.toNanos(20);
+  private static final long SOON_NS = TimeUnit.SECONDS.toNanos(60);
 
   private VictimMain() {}
 
