@@ -79,7 +79,7 @@ final class Plot {
   private static final int WIDTH = 960;
   private static final int HEIGHT = 600;
   private static final int LEFT = 90;
-  private static final int RIGHT = 30;
+  private static final int RIGHT = 50;
   private static final int TOP = 40;
   private static final int BOTTOM = 60;
   private static final Color[] COLOURS = {
