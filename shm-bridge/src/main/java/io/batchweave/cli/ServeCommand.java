@@ -66,7 +66,9 @@ final class ServeCommand implements Callable<Integer> {
   @Option(
       names = "--fetches",
       defaultValue = "8",
-      description = "Range requests in flight (default ${DEFAULT-VALUE}).")
+      description =
+          "Range requests in flight (default ${DEFAULT-VALUE}); from S3 each takes up to 64 MiB"
+              + " of native memory.")
   private int concurrentFetches;
 
   @Option(

@@ -19,19 +19,23 @@ import java.util.concurrent.locks.LockSupport;
 import software.amazon.awssdk.crt.CRT;
 
 /**
- * Question: does the memory that the daemon needs for fetching depend on the size of what it
- * fetches? Judged is the most anonymous memory of the process during a row of fetches of 1 to 256
- * MiB by the daemon's own fetcher, each size in a process of its own with the same small heap,
- * touched from the start: so what differs is direct and native. Live heap, direct buffers and what
- * the AWS CRT counts of its own are printed beside; the CRT does not count the buffers of its
- * parts, which are all that grows. It gives them back when no request was under way for some
- * seconds: what is left then is printed too.
+ * Question: is the memory that the daemon needs for fetching bounded, however large what it
+ * fetches? Judged is the most anonymous memory of the process during a row of fetches of 1 MiB to 1
+ * GiB by the daemon's own fetcher, one at a time, each size in a process of its own with the same
+ * small heap, touched from the start: so what differs is direct and native. The goal has two parts.
+ * No size may take more than 96 MiB above what 1 MiB takes: the 64 MiB that the store lets be under
+ * way of a range, and a part of 32 MiB that is just being given back. And from 64 MiB on, where a
+ * range fills that window, the sizes may differ by no more than such a part.
+ *
+ * <p>Live heap, direct buffers and what the AWS CRT counts of its own are printed beside; the CRT
+ * does not count the buffers of its parts, which are all that grows. It gives them back when no
+ * request was under way for some seconds: what is left then is printed too.
  *
  * <p>Ceiling: what the smallest size takes.
  */
 public final class FetchMemory implements Bar {
   private static final long MIB = 1L << 20;
-  private static final long[] SIZES = {MIB, 16 * MIB, 64 * MIB, 256 * MIB};
+  private static final long[] SIZES = {MIB, 16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB};
   private static final int FETCHES = 40;
   private static final int WARMUP = 300;
   private static final long LOOK_NS = TimeUnit.MICROSECONDS.toNanos(500);
@@ -41,8 +45,17 @@ public final class FetchMemory implements Bar {
 
   private static final long LONGEST_NS = TimeUnit.SECONDS.toNanos(20);
 
-  /** How much more than at the smallest size counts as the same. */
-  private static final double SAME_BYTES = 16 * MIB;
+  /** From here on, a range fills the window. */
+  private static final long LARGE = 64 * MIB;
+
+  /** At most, more than at the smallest size. */
+  private static final double BOUND_BYTES = 96 * MIB;
+
+  /** How much large sizes may differ. */
+  private static final double SAME_BYTES = 32 * MIB;
+
+  /** So many bytes are fetched of a size, at most. */
+  private static final long TRAFFIC_BYTES = 10 * 1024 * MIB;
 
   /** Creates one. */
   public FetchMemory() {}
@@ -57,17 +70,19 @@ public final class FetchMemory implements Bar {
 
   @Override
   public String question() {
-    return "memory of a daemon that fetches 1 to 256 MiB at a time: heap, direct and the CRT's";
+    return "memory of a daemon that fetches 1 MiB to 1 GiB at a time: heap, direct and the CRT's";
   }
 
   @Override
   public Verdict measure(BenchRun run) throws IOException, InterruptedException {
-    long least = Long.MAX_VALUE;
+    long smallest = 0;
     long most = 0;
+    long leastOfLarge = Long.MAX_VALUE;
     for (long size : SIZES) {
-      Kept kept = measure(size, run.rounds(FETCHES));
+      int fetches = (int) Math.min(FETCHES, TRAFFIC_BYTES / size);
+      Kept kept = measure(size, run.rounds(fetches));
       run.say(
-          "  %9d bytes: heap %.1f MiB, direct %.1f, CRT %.1f; resident %.0f at most, %.0f at rest"
+          "  %10d bytes: heap %.1f MiB, direct %.1f, CRT %.1f; resident %.0f at most, %.0f at rest"
               .formatted(
                   size,
                   (double) kept.heap() / MIB,
@@ -75,17 +90,17 @@ public final class FetchMemory implements Bar {
                   (double) kept.crt() / MIB,
                   (double) kept.atMost() / MIB,
                   (double) kept.atRest() / MIB));
-      least = Math.min(least, kept.atMost());
+      smallest = size == SIZES[0] ? kept.atMost() : smallest;
       most = Math.max(most, kept.atMost());
+      leastOfLarge = size >= LARGE ? Math.min(leastOfLarge, kept.atMost()) : leastOfLarge;
     }
-    double more = most - least;
     return new Verdict(
         name(),
         (double) most / MIB,
         "MiB",
-        (double) least / MIB,
-        "<= 16 MiB between sizes",
-        more <= SAME_BYTES);
+        (double) smallest / MIB,
+        "<= 96 MiB above 1 MiB's, <= 32 MiB between 64 MiB and 1 GiB",
+        most - smallest <= BOUND_BYTES && most - leastOfLarge <= SAME_BYTES);
   }
 
   private static Kept measure(long sizeBytes, int fetches)

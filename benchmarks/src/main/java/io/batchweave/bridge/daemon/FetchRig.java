@@ -143,7 +143,7 @@ final class FetchRig implements AutoCloseable {
     return position;
   }
 
-  /** Writes an object of random bytes to the store. */
+  /** Writes an object of random bytes, through a store of its own: its buffers go with it. */
   Subject upload(long sliceBytes) throws IOException {
     String key = "data/00/bench/" + sliceBytes + ".tgb";
     List<SlicePlan.PlannedSlice> slices = new ArrayList<>();
@@ -168,7 +168,9 @@ final class FetchRig implements AutoCloseable {
         slices.add(new SlicePlan.PlannedSlice(dp, 0, offset, entry));
       }
     }
-    store.put(key, Payload.ofFile(file, 0, end)).join();
+    try (ObjectStore uploading = Stores.open(server.url(), server.environment())) {
+      uploading.put(key, Payload.ofFile(file, 0, end)).join();
+    }
     Files.delete(file);
     ByteRange range = new ByteRange(0, end);
     RegionPlan checked =

@@ -212,6 +212,8 @@ final class CrtResources implements AutoCloseable {
             .withMultipartUploadThreshold(partSizeBytes)
             .withThroughputTargetGbps(settings.limits().throughputGbps())
             .withMemoryLimitInBytes(settings.partSizes().memoryLimitBytes(partSizeBytes))
+            .withReadBackpressureEnabled(true)
+            .withInitialReadWindowSize(settings.partSizes().windowBytes(partSizeBytes))
             .withConnectTimeoutMs(settings.limits().connectTimeoutMs())
             .withHttpMonitoringOptions(monitoring())
             .withStandardRetryOptions(

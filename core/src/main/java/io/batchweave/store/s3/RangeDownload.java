@@ -46,6 +46,8 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
   private volatile int status;
   private volatile boolean rangeIsRight;
   private long writtenParts; // of the thread that delivers
+  private boolean bytesLack;
+  private @Nullable Runnable stop;
 
   RangeDownload(
       S3Settings settings,
@@ -110,15 +112,39 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
 
   /**
    * Comes when a part is over and done with: it was written, as were those before it, but for what
-   * is left in a buffer.
+   * is left in a buffer. The CRT takes a part without a body for a success, and would wait for its
+   * bytes for ever once the read window is full of such: so the request is stopped.
    */
   @Override
   public void onTelemetry(S3RequestMetrics part) {
-    if (part.isApiCallSuccessful()) {
+    if (part.isApiCallSuccessful() && rangeIsRight) {
       writtenParts++;
       long written = Math.min(writtenParts * partSizeBytes, range.lengthBytes());
-      progress.onWritten(Math.max(0, written - BUFFERED_BYTES));
+      if (transferredBytes.get() < written) {
+        giveUp();
+      } else {
+        progress.onWritten(Math.max(0, written - BUFFERED_BYTES));
+      }
     }
+  }
+
+  private synchronized void giveUp() {
+    bytesLack = true;
+    if (stop != null) {
+      stop.run();
+    }
+  }
+
+  /** Says how to stop the request, which may have been answered meanwhile. */
+  synchronized void stopWith(Runnable stop) {
+    this.stop = stop;
+    if (bytesLack) {
+      stop.run();
+    }
+  }
+
+  private synchronized boolean bytesLack() {
+    return bytesLack;
   }
 
   @Override
@@ -143,7 +169,9 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
         S3Xml.ErrorBody body = payload == null ? S3Xml.ErrorBody.NONE : S3Xml.parseError(payload);
         return failures.ofStatus(operation, key, answered, body, region(context));
       }
-      return failures.ofCrt(operation, key, context.getErrorCode(), Phase.SENT);
+      return bytesLack()
+          ? badAnswer()
+          : failures.ofCrt(operation, key, context.getErrorCode(), Phase.SENT);
     }
     StoreException wrong = rangeIsRight ? null : wrongRange();
     if (wrong == null && transferredBytes.get() != range.lengthBytes()) {

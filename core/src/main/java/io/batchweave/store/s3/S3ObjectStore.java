@@ -134,7 +134,7 @@ public final class S3ObjectStore implements ObjectStore {
     StoreFuture<Void> future = new StoreFuture<>();
     MultipartUpload upload = new MultipartUpload(settings, failures, key, body, future);
     Split split = new Split(settings.limits().partSizeBytes(), body.lengthBytes());
-    startMetaRequest(StoreOperation.PUT, key, split, upload.options(), future);
+    var _ = startMetaRequest(StoreOperation.PUT, key, split, upload.options(), future);
     return future;
   }
 
@@ -205,10 +205,10 @@ public final class S3ObjectStore implements ObjectStore {
           StoreFuture<Long> future = new StoreFuture<>();
           long partSizeBytes = partSizes.of(range.lengthBytes());
           RangeDownload.Wanted wanted = new RangeDownload.Wanted(range, partSizeBytes, progress);
-          S3MetaRequestOptions options =
-              new RangeDownload(settings, failures, key, wanted, future).options(file, position);
+          RangeDownload download = new RangeDownload(settings, failures, key, wanted, future);
+          S3MetaRequestOptions options = download.options(file, position);
           Split split = new Split(partSizeBytes, range.lengthBytes());
-          startMetaRequest(StoreOperation.GET_INTO, key, split, options, future);
+          download.stopWith(startMetaRequest(StoreOperation.GET_INTO, key, split, options, future));
           return future;
         });
   }
@@ -241,7 +241,8 @@ public final class S3ObjectStore implements ObjectStore {
   /** Bytes in parts. */
   private record Split(long partSizeBytes, long lengthBytes) {}
 
-  private void startMetaRequest(
+  /** Starts it; the answer stops it. */
+  private Runnable startMetaRequest(
       StoreOperation operation,
       String key,
       Split split,
@@ -252,7 +253,7 @@ public final class S3ObjectStore implements ObjectStore {
       request = resources.s3Client(split.partSizeBytes()).makeMetaRequest(options);
     } catch (CrtRuntimeException e) {
       future.fail(failures.ofCrt(operation, key, e.errorCode, Phase.NOT_SENT).withCause(e));
-      return;
+      return () -> {};
     }
     RunningRequest running = new RunningRequest(request);
     future.onCancel(running::cancel);
@@ -261,6 +262,7 @@ public final class S3ObjectStore implements ObjectStore {
     long graceMs = settings.graceMs() * (1 + CrtResources.PART_RETRIES);
     resources.patience().watch(future, graceMs, split::lengthBytes, running::cancel);
     var _ = future.whenComplete((value, thrown) -> running.close());
+    return running::cancel;
   }
 
   /** Cancelling a closed native request would crash the process: one at a time, and in order. */

@@ -11,10 +11,15 @@
  * connection; {@code S3Client} for parts</td></tr>
  * <tr><td>get, head, list, delete</td><td>GET, HEAD, GET {@code ?list-type=2}, POST {@code
  * ?delete}</td><td>plain connection, bounded answer</td></tr>
- * <tr><td>getInto</td><td>ranged GETs, split into four parts at most, up
- * to 256 MiB</td><td>{@code S3Client}, straight into the
- * file</td></tr>
+ * <tr><td>getInto</td><td>ranged GETs, split into four parts at most, up to 128 MiB, and into
+ * parts of 32 MiB beyond</td><td>{@code S3Client}, straight into the file</td></tr>
  * </table>
+ *
+ * <p>The {@code S3Client} keeps parts whole, in native memory, until they are written. Of one range
+ * at most 64 MiB are under way, however large it is; so {@code n} reads into files at once take
+ * {@code n} times as much, and those in parts of one size {@code memoryLimitBytes} together. Two to
+ * four seconds after the last read it is given back. With {@code partSizeBytes} above 32 MiB, it is
+ * two parts.
  *
  * <p>A conditional create counts as done on 200 alone and as existing on 412 alone; 409 is a
  * conflict, and any other answer, or none, says nothing about the effect. The conditional create

@@ -31,8 +31,8 @@ final class PartSizesTest {
     "64, 16",
     "65, 32",
     "128, 32",
-    "129, 64",
-    "4096, 64"
+    "129, 32",
+    "4096, 32"
   })
   void shouldAskForLargerRangesInLargerParts(long rangeMib, long partMib) {
     assertEquals(partMib * MIB, new PartSizes(8 * MIB, 1024 * MIB).of(rangeMib * MIB));
@@ -45,10 +45,16 @@ final class PartSizesTest {
   }
 
   @Test
-  void shouldGrowNoFurtherThanTheClientReusesItsBuffers() {
-    assertEquals(40 * MIB, new PartSizes(5 * MIB, 1024 * MIB).of(4096 * MIB));
+  void shouldGrowNoFurtherThanHalfTheWindow() {
+    assertEquals(20 * MIB, new PartSizes(5 * MIB, 1024 * MIB).of(4096 * MIB));
     assertEquals(100 * MIB, new PartSizes(100 * MIB, 8192 * MIB).of(4096 * MIB));
     assertEquals(40 * MIB, new PartSizes(40 * MIB, 1024 * MIB).of(80 * MIB));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"5, 64", "32, 64", "40, 80", "1024, 2048"})
+  void shouldLetTwoPartsAtLeastBeUnderWay(long partMib, long windowMib) {
+    assertEquals(windowMib * MIB, new PartSizes(5 * MIB, 1024 * MIB).windowBytes(partMib * MIB));
   }
 
   @Test
