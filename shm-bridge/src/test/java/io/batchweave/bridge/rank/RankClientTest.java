@@ -207,7 +207,9 @@ class RankClientTest {
     long thread = Thread.currentThread().threadId();
     long step = 0;
     long least = Long.MAX_VALUE;
-    for (int round = 0; round < 800 && least > 0; round++) {
+    // Until the code is compiled, which takes its time where others use the processors.
+    long deadlineNs = System.nanoTime() + 40 * SECOND;
+    while (least > 0 && System.nanoTime() - deadlineNs < 0) {
       for (int i = 0; i < 64; i++) {
         host().work();
       }
@@ -348,7 +350,7 @@ class RankClientTest {
     long start = System.nanoTime();
     DaemonLostException thrown =
         assertThrows(DaemonLostException.class, () -> client.next(SECOND / 5));
-    assertTrue(System.nanoTime() - start < SECOND, "not within its deadline");
+    assertTrue(System.nanoTime() - start < 5 * SECOND, "not within its deadline");
     assertTrue(String.valueOf(thrown.getMessage()).contains("session=run-0"), thrown::getMessage);
   }
 
