@@ -646,14 +646,16 @@ static inline bw_status bw_take_ready(
     lease->next_step = (int64_t)descriptor->next_step;
     lease->region = attachment->mapping->base + offset;
     lease->region_length = length;
-    if (attachment->mapping->views == BW_VIEWS_PRIVATE) {
+    bw_table table;
+    memcpy(&table, lease->region, sizeof table);
+    client->copied = client->copied || bw_was_copied(attachment) || table.step != descriptor->step;
+    if (client->copied && attachment->mapping->views == BW_VIEWS_PRIVATE) {
         const bw_status renewed = bw_views_renew(client->pagemap, lease->region, (size_t)length, error);
         if (renewed != BW_OK) {
             return renewed;
         }
+        memcpy(&table, lease->region, sizeof table);
     }
-    bw_table table;
-    memcpy(&table, lease->region, sizeof table);
     if (table.magic != BW_TABLE_MAGIC || table.step != descriptor->step || table.region_length != length ||
             table.entry_count > BW_MAX_TABLE_ENTRIES ||
             table.table_length != BW_TABLE_LENGTH + (uint64_t)table.entry_count * BW_TABLE_ENTRY_LENGTH ||

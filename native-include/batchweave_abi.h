@@ -248,7 +248,8 @@ typedef struct bw_reader {
 
   /* Group 4: the wait word: n + 1 of the step waited for, 0 when not waiting; for status only. */
   uint64_t waiting;
-  uint8_t reserved_4[120];
+  uint64_t pulse;           /* counts the takes; for the rank itself */
+  uint8_t reserved_4[112];
 
   /* Group 5: ack[n mod N] = BW_ACK_RELEASED(n) once the step is released, in any order. */
   uint64_t ack[1024];
@@ -277,6 +278,7 @@ BW_STATIC_ASSERT(offsetof(bw_reader, generation_id) == 144, "generation_id");
 BW_STATIC_ASSERT(offsetof(bw_reader, first_n) == 160, "first_n");
 BW_STATIC_ASSERT(offsetof(bw_reader, taken) == 256, "taken");
 BW_STATIC_ASSERT(offsetof(bw_reader, waiting) == 384, "waiting");
+BW_STATIC_ASSERT(offsetof(bw_reader, pulse) == 392, "pulse");
 BW_STATIC_ASSERT(offsetof(bw_reader, ack) == 512, "ack");
 
 /* ---- doorbell: one futex word that all ranks add to -------------------------------------------- */

@@ -257,8 +257,30 @@ static inline bool bw_reader_lock(int descriptor, const char *path) {
             stat(path, &there) == 0 && mine.st_ino == there.st_ino && mine.st_dev == there.st_dev;
 }
 
+/** Maps a reader file as views are mapped; null where that cannot be had. */
+static inline const bw_reader *bw_witness_map(int descriptor) {
+    void *base = mmap(NULL, BW_READER_LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0);
+    if (base == MAP_FAILED) {
+        return NULL;
+    }
+    if (madvise(base, BW_READER_LENGTH, MADV_DONTFORK) != 0) { /* a child would keep the lock */
+        (void)munmap(base, BW_READER_LENGTH);
+        return NULL;
+    }
+    return (const bw_reader *)base;
+}
+
+/** Whether something has copied what this process maps, since the attachment's reader file was made. */
+static inline bool bw_was_copied(const bw_attachment *attachment) {
+    const uint64_t pulse = attachment->reader->pulse + 1u;
+    bw_store_release_u64(&attachment->reader->pulse, pulse);
+    bw_fence_full();
+    return attachment->witness == NULL || bw_load_acquire_u64(&attachment->witness->pulse) != pulse;
+}
+
 /** One try at creating, locking and mapping `path`. BW_AGAIN: a starting daemon took it for a left-over. */
-static inline bw_status bw_reader_create(bw_client *client, const char *path, bw_reader **reader, bw_error *error) {
+static inline bw_status bw_reader_create(
+        bw_client *client, const char *path, bw_attachment *attachment, bw_error *error) {
     struct stat directory;
     if (stat(client->directory, &directory) != 0) {
         return bw_fail_errno(error, "stat", client->directory, errno);
@@ -293,7 +315,8 @@ static inline bw_status bw_reader_create(bw_client *client, const char *path, bw
             (void)munmap(base, BW_READER_LENGTH);
         }
     } else {
-        *reader = (bw_reader *)base;
+        attachment->reader = (bw_reader *)base;
+        attachment->witness = bw_witness_map(descriptor);
     }
     (void)close(descriptor); /* the mapping keeps the lock */
     client->newborn = -1;
@@ -315,7 +338,7 @@ static inline bw_status bw_reader_open(
         if (!bw_path_join(path, sizeof path, client->directory, attachment->reader_name)) {
             return bw_fail(error, BW_ERROR_ARGUMENT, "path too long: directory=%s", client->directory);
         }
-        status = bw_reader_create(client, path, &attachment->reader, error);
+        status = bw_reader_create(client, path, attachment, error);
     }
     if (status == BW_AGAIN) {
         return bw_fail(error, BW_ERROR_SYSTEM,
@@ -371,6 +394,9 @@ static inline void bw_attachment_free(bw_attachment *attachment) {
             (void)unlink(path);
         }
         (void)munmap(attachment->reader, BW_READER_LENGTH);
+    }
+    if (attachment->witness != NULL) {
+        (void)munmap((void *)(uintptr_t)attachment->witness, BW_READER_LENGTH);
     }
     bw_attachment_unmap(attachment);
     free(attachment);
@@ -827,6 +853,7 @@ static inline bw_status bw_attach_until(bw_client *client, int64_t deadline_ns, 
     client->grid_cp = (uint32_t)welcome.grid_cp;
     ++client->attachments;
     if (previous != NULL) {
+        client->copied = client->copied || bw_was_copied(previous);
         (void)munmap((void *)(uintptr_t)previous->control, previous->control_length);
         previous->control = NULL; /* releases need the reader file only */
         bw_attachment_drop(previous);

@@ -164,6 +164,11 @@ typedef struct bw_attachment {
     const bw_control *control;
     size_t control_length;
     bw_reader *reader;
+    /**
+     * The reader file once more, as private as the views and never written: where what is stored into `reader`
+     * does not show here, something has copied all that is mapped. Null where it is not to be had.
+     */
+    const bw_reader *witness;
     bw_doorbell *doorbell;
     bw_mapping *mapping;
     char reader_name[48];
@@ -196,6 +201,8 @@ struct bw_client {
     bw_views views;
     bw_attachment *current;
     bw_mapping *mappings;
+    /** Pages that nobody edited were copied (mlockall): from then on every take asks about its region. */
+    bool copied;
     int pagemap;
     int daemon_lock;
     /** Descriptor of a reader file while it is being created, else -1. */

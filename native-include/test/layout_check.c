@@ -85,6 +85,7 @@ int main(void) {
   OFFSET(bw_reader, first_n);
   OFFSET(bw_reader, taken);
   OFFSET(bw_reader, waiting);
+  OFFSET(bw_reader, pulse);
   OFFSET(bw_reader, ack);
   OFFSET(bw_doorbell, magic);
   OFFSET(bw_doorbell, abi_version);

@@ -401,11 +401,14 @@ static void should_show_the_ring_where_pages_were_copied_before_the_take(void) {
             copied[at] = copied[at];
         }
     }
+    volatile uint64_t *witness = (uint64_t *)(uintptr_t)&client->current->witness->pulse;
+    *witness = *witness;
     for (uint64_t n = 0; n < FAKE_SLOTS; ++n) {
         fake_publish(n, (int64_t)n);
         CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &lease, &error));
         check_lease(client, &lease, (int64_t)n);
         CHECK_EQUAL(BW_OK, bw_release(&lease, &error));
+        CHECK(client->copied);
     }
     bw_close(client);
     fake_stop();
@@ -418,6 +421,30 @@ static int notices;
 static void count_notice(void *context, const char *line) {
     CHECK(context == NULL && strstr(line, "views=copy") != NULL);
     ++notices;
+}
+
+/** U36: unlocked again at once, so that no later call of the system could tell. */
+static void should_notice_mlockall_though_it_is_over(void) {
+    fake_start(directory, 1, 1);
+    bw_options options = fake_options();
+    bw_client *client = attach(&options);
+    bw_lease lease;
+    for (uint64_t n = 0; n < 4; ++n) {
+        fake_publish(n, (int64_t)n);
+        CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &lease, &error));
+        CHECK(!client->copied);
+        CHECK_EQUAL(BW_OK, bw_release(&lease, &error));
+    }
+    if (mlockall(MCL_CURRENT) == 0) {
+        CHECK(munlockall() == 0);
+        fake_publish(4, 4);
+        CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &lease, &error));
+        CHECK(client->copied);
+        check_lease(client, &lease, 4);
+        CHECK_EQUAL(BW_OK, bw_release(&lease, &error));
+    }
+    bw_close(client);
+    fake_stop();
 }
 
 static void should_fall_back_to_copies_under_mlockall(void) {
@@ -767,6 +794,7 @@ int main(int count, char **arguments) {
     should_keep_edits_private_and_drop_them_at_release();
     should_show_the_ring_where_pages_were_copied_before_the_take();
 #ifdef LOCKS_MEMORY
+    should_notice_mlockall_though_it_is_over();
     should_fall_back_to_copies_under_mlockall();
 #endif
     should_map_shared_and_name_who_broke_a_slice();

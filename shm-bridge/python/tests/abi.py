@@ -86,6 +86,7 @@ READER = (
         "first_n": (160, "Q"),
         "taken": (256, "Q"),
         "waiting": (384, "Q"),
+        "pulse": (392, "Q"),
         "ack": (512, "1024Q"),
     },
 )

@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  *    56  dp 4 | cp 4 | dp size 4 | cp size 4 | local readers 4 | ack capacity 4 | rank 4
  *   128  attached 4, stored last | ring number 4 | generation 8 | generation id 16 | first n 8
  *   256  taken 8: n + 1 of the last step taken
- *   384  waiting 8: n + 1 of the step waited for, for people
+ *   384  waiting 8: n + 1 of the step waited for, for people | pulse 8, of ranks with private views
  *   512  ack[1024], 8 bytes each: 2n + 2 at n mod N once step n is released
  *  8704
  * </pre>
@@ -49,6 +49,7 @@ public final class ReaderDescriptor {
   static final long FIRST_N_OFFSET = 160;
   static final long TAKEN_OFFSET = 256;
   static final long WAITING_OFFSET = 384;
+  static final long PULSE_OFFSET = 392;
   static final long ACK_OFFSET = 512;
 
   /** Length of a reader file. */
