@@ -4,6 +4,7 @@ import io.batchweave.bridge.daemon.Copies;
 import io.batchweave.bridge.daemon.Crc32cBenchmark;
 import io.batchweave.bridge.daemon.DaemonCpu;
 import io.batchweave.bridge.daemon.FetchMemory;
+import io.batchweave.bridge.daemon.FutexWakeBenchmark;
 import io.batchweave.bridge.daemon.HandoffBenchmark;
 import io.batchweave.bridge.daemon.HeapPerFetch;
 import io.batchweave.bridge.daemon.IdleCpu;
@@ -67,6 +68,7 @@ public final class Bench {
     bars.add(new CleanRelease());
     bars.add(new Wake());
     bars.add(new IdleCpu());
+    bars.add(FutexWakeBenchmark.bar());
     bars.add(Crc32cBenchmark.bar());
     bars.add(new Ingest());
     bars.add(new KafkaIngest());
