@@ -14,6 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#ifndef MADV_COLLAPSE /* of Linux 6.1 */
+#define MADV_COLLAPSE 25
+#endif
 
 /** Called at every step, when set. */
 static void (*bw_test_hook)(const char *name) = NULL;

@@ -24,10 +24,6 @@ static bw_status fake_exchange(bw_client *client, bw_hello *hello, bw_welcome *w
 #define FAKE_REGION_BYTES (8 * 4096)
 #endif
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 enum { FAKE_SLOTS = 8, FAKE_PAGE = 4096, FAKE_REGION = FAKE_REGION_BYTES, FAKE_RING = FAKE_SLOTS * FAKE_REGION };
 
 typedef struct fake_daemon {

@@ -101,9 +101,6 @@ static void map(const char *path, bool huge) {
     shared = bw_ring_map(writable, LENGTH, BW_VIEWS_SHARED_WRITABLE);
     CHECK(shared != NULL && (uintptr_t)shared % BW_HUGE_PAGE == 0);
     memset(shared, 1, LENGTH);
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
     if (huge && madvise(shared, LENGTH, MADV_COLLAPSE) != 0) {
         (void)printf("no huge pages here: errno=%d, small ones twice\n", errno);
     }

@@ -49,7 +49,10 @@ public final class CommitMachine implements Machine<CommitMachine> {
   private static final long SNAPSHOT_RETRY_NS = 1_000_000_000L;
   private static final long IDS_PER_SNAPSHOT = 1L << 20;
   private static final int MAX_TIMED = 64;
-  private static final int OWNERS_OF_IDS = 5;
+
+  /** Its parts that ask: an id of a request says which by its remainder. */
+  public static final int OWNERS_OF_IDS = 5;
+
   private static final int FOLLOWER = 0;
   private static final int SELF = 1;
   private static final int SNAPSHOT = 2;

@@ -40,6 +40,9 @@ public final class CommitPolicy {
   /** Most reads of versions per second by all active owners together. */
   public static final int MAX_READS_PER_SECOND = 2_000;
 
+  /** Decided announcements that are worth a request to delete them. */
+  public static final int WORTH_A_DELETE = 32;
+
   /** Versions in which an owner must have a block to count as active. */
   public static final int ACTIVE_VERSIONS = 64;
 

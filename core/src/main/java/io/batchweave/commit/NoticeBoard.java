@@ -53,10 +53,6 @@ final class NoticeBoard {
   private static final int MAX_READS = 1_024;
   private static final long MAX_HELD_BYTES = 2L * Limits.VERSION_BYTES;
   private static final int DELETE_KEYS = 1_000;
-
-  /** Decided announcements that are worth a request. */
-  static final int WORTH_A_DELETE = 32;
-
   private static final long LIST_TIMEOUT_NS = 2_000_000_000L;
   private static final long NONE = Long.MAX_VALUE;
 
@@ -423,7 +419,7 @@ final class NoticeBoard {
         gone.add(notice.key());
       }
     }
-    if (gone.size() >= WORTH_A_DELETE) {
+    if (gone.size() >= CommitPolicy.WORTH_A_DELETE) {
       for (String key : gone) {
         forget(Objects.requireNonNull(notices.remove(key)));
       }
@@ -464,7 +460,7 @@ final class NoticeBoard {
     for (Notice notice : notices.values()) {
       boolean dead =
           state != null
-              && notices.size() < WORTH_A_DELETE
+              && notices.size() < CommitPolicy.WORTH_A_DELETE
               && !(notice.name() instanceof AnnouncementName.Operator)
               && notice.decided(state);
       if (!dead) {

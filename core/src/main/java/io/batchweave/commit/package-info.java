@@ -93,9 +93,10 @@
  *       fences are in the third.
  *   <li><b>Again</b>: an announcement older than the two newest groups, or failed, is repeated.
  *   <li><b>Clean</b>: after a version of one's own is folded, announcements that the fold has
- *       decided are deleted, when they are 32 or more, 1,000 to a request; {@code p.} and {@code
- *       f.} are judged by the numbers in their names. Whoever creates the first version of group g
- *       deletes groups g-3 and g-4.
+ *       decided are deleted, when they are {@value
+ *       io.batchweave.commit.CommitPolicy#WORTH_A_DELETE} or more, 1,000 to a request; {@code p.}
+ *       and {@code f.} are judged by the numbers in their names. Whoever creates the first version
+ *       of group g deletes groups g-3 and g-4.
  * </ul>
  *
  * <p><b>Pace</b>: at most {@value io.batchweave.commit.CommitPolicy#MAX_VERSIONS_PER_SECOND}

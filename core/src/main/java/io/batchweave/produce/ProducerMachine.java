@@ -63,6 +63,12 @@ public final class ProducerMachine implements Machine<ProducerMachine> {
   public static final long UNKNOWN_STEP = -1;
 
   private static final int OWNERS_OF_IDS = 2;
+
+  /**
+   * Its parts that ask, its committer's included: an id of a request says which by its remainder.
+   */
+  public static final int PARTS_OF_IDS = OWNERS_OF_IDS * CommitMachine.OWNERS_OF_IDS;
+
   private static final int COMMIT = 0;
   private static final int SELF = 1;
   private static final long STATE_TIMEOUT_NS = 600_000_000_000L;

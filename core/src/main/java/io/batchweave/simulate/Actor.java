@@ -4,6 +4,7 @@ import io.batchweave.BatchWeaveException;
 import io.batchweave.Bytes;
 import io.batchweave.log.Fingerprint;
 import io.batchweave.log.Machine;
+import io.batchweave.produce.ProducerMachine;
 import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.ArrayList;
@@ -44,9 +45,6 @@ abstract class Actor implements Machine.Requests {
       return new Pending(id, request, payload, newFate, response);
     }
   }
-
-  /** Parts of the machines of producers that ask. */
-  private static final int PARTS = 10;
 
   final String name;
   final List<Pending> pending;
@@ -187,7 +185,12 @@ abstract class Actor implements Machine.Requests {
       hash =
           Fingerprint.add(
               hash,
-              Fingerprint.of(one.id % PARTS, one.request, one.payload, one.fate, one.response));
+              Fingerprint.of(
+                  one.id % ProducerMachine.PARTS_OF_IDS,
+                  one.request,
+                  one.payload,
+                  one.fate,
+                  one.response));
     }
     return hash;
   }

@@ -55,9 +55,6 @@ final class Cell {
     }
   }
 
-  /** With so many announcements a machine may clean up, which its fingerprint leaves out. */
-  private static final int MANY_ANNOUNCEMENTS = 32;
-
   private final @Nullable Cell before;
   private final String action;
   final int depth;
@@ -207,7 +204,8 @@ final class Cell {
     }
     if (request.key().startsWith(ObjectNames.ANNOUNCEMENTS)) {
       announcements++;
-      if (announcements == MANY_ANNOUNCEMENTS) {
+      // From here on a machine may clean up, which its fingerprint leaves out.
+      if (announcements == CommitPolicy.WORTH_A_DELETE) {
         throw new IllegalStateException("too large a case: announcements=" + announcements);
       }
     } else if (request.key().startsWith("manifest/")) {

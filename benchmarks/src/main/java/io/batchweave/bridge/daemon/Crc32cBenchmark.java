@@ -70,13 +70,19 @@ public class Crc32cBenchmark {
   /** Maps a region of shared memory and fills it. */
   @Setup
   public void map() throws IOException {
+    mapped = mapShared(lengthBytes);
+    segment().fill((byte) 0x5a);
+  }
+
+  /** Shared memory without a name; the caller unmaps it. */
+  static Mapping mapShared(long lengthBytes) throws IOException {
     Path file = Files.createTempFile(Path.of("/dev/shm"), "batchweave-bench-", "");
     try (SharedFile opened = NativeMemory.system().open(file, FileAccess.READ_WRITE)) {
       opened.allocate(0, lengthBytes);
-      mapped = opened.map(lengthBytes, Protection.READ_WRITE);
+      return opened.map(lengthBytes, Protection.READ_WRITE);
+    } finally {
+      Files.delete(file);
     }
-    Files.delete(file);
-    segment().fill((byte) 0x5a);
   }
 
   private MemorySegment segment() {

@@ -3,18 +3,13 @@ package io.batchweave.bridge.daemon;
 import io.batchweave.benchmarks.Bar;
 import io.batchweave.benchmarks.JmhBar;
 import io.batchweave.benchmarks.Verdict;
-import io.batchweave.bridge.memory.FileAccess;
 import io.batchweave.bridge.memory.FutexWaiter;
 import io.batchweave.bridge.memory.Mapping;
 import io.batchweave.bridge.memory.NativeMemory;
-import io.batchweave.bridge.memory.Protection;
-import io.batchweave.bridge.memory.SharedFile;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -70,12 +65,7 @@ public class FutexWakeBenchmark {
   /** Maps the words and starts the thread that answers. */
   @Setup
   public void start() throws IOException {
-    Path file = Files.createTempFile(Path.of("/dev/shm"), "batchweave-bench-", "");
-    try (SharedFile opened = NativeMemory.system().open(file, FileAccess.READ_WRITE)) {
-      opened.allocate(0, LENGTH_BYTES);
-      mapped = opened.map(LENGTH_BYTES, Protection.READ_WRITE);
-    }
-    Files.delete(file);
+    mapped = Crc32cBenchmark.mapShared(LENGTH_BYTES);
     waiter = NativeMemory.system().newWaiter();
     answering = Thread.ofPlatform().daemon().name("batchweave-bench-answer").start(this::answer);
   }

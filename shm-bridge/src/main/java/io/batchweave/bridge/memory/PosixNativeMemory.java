@@ -162,11 +162,7 @@ final class PosixNativeMemory implements NativeMemory {
       for (long at = first; at < end; at += HUGE_PAGE_BYTES) {
         allocate(at, pageSizeBytes);
       }
-      int protection = Posix.PROT_READ | Posix.PROT_WRITE;
-      long address = Posix.map(descriptor(), first, end - first, protection, HUGE_PAGE_BYTES);
-      if (Posix.isError(address)) {
-        throw Posix.failure("map", path, (int) address);
-      }
+      long address = mapped(first, end - first, Protection.READ_WRITE);
       int collapsed = Posix.advise(address, end - first, Posix.MADV_COLLAPSE);
       check("unmap", Posix.unmap(address, end - first));
       if (collapsed < 0) {
@@ -198,15 +194,21 @@ final class PosixNativeMemory implements NativeMemory {
       check("set the mode of", Posix.changeMode(descriptor(), mode));
     }
 
-    @Override
-    public Mapping map(long lengthBytes, Protection protection) {
+    /** The address of a new mapping, one that huge pages can be mapped at if they fit. */
+    private long mapped(long offset, long lengthBytes, Protection protection) {
       int flags =
           protection == Protection.READ ? Posix.PROT_READ : Posix.PROT_READ | Posix.PROT_WRITE;
       long alignment = lengthBytes < HUGE_PAGE_BYTES ? 1 : HUGE_PAGE_BYTES;
-      long address = Posix.map(descriptor(), 0, lengthBytes, flags, alignment);
+      long address = Posix.map(descriptor(), offset, lengthBytes, flags, alignment);
       if (Posix.isError(address)) {
         throw Posix.failure("map", path, (int) address);
       }
+      return address;
+    }
+
+    @Override
+    public Mapping map(long lengthBytes, Protection protection) {
+      long address = mapped(0, lengthBytes, protection);
       int advised = Posix.advise(address, lengthBytes, Posix.MADV_DONTFORK);
       if (advised < 0) {
         notices.add(
