@@ -650,7 +650,8 @@ static inline bw_status bw_take_ready(
     memcpy(&table, lease->region, sizeof table);
     client->copied = client->copied || bw_was_copied(attachment) || table.step != descriptor->step;
     if (client->copied && attachment->mapping->views == BW_VIEWS_PRIVATE) {
-        const bw_status renewed = bw_views_renew(client->pagemap, lease->region, (size_t)length, error);
+        /* All pages are asked about: the first ones may have been cleaned as part of another region since. */
+        const bw_status renewed = bw_views_clean(client->pagemap, lease->region, (size_t)length, error);
         if (renewed != BW_OK) {
             return renewed;
         }

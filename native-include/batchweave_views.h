@@ -117,20 +117,6 @@ static inline bw_status bw_views_clean(int pagemap, uint8_t *address, size_t len
     return BW_OK;
 }
 
-/**
- * Makes the file show in a region that is just being taken. What copied pages of a region that nobody held
- * (mlockall, which copies all that is mapped) copied its first page too, so one entry tells: a page that is
- * a copy may be of another step, or of this step while a neighbour of it is not.
- */
-static inline bw_status bw_views_renew(int pagemap, uint8_t *address, size_t length, bw_error *error) {
-    const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
-    uint64_t entry = 0;
-    if (!bw_pagemap_read(pagemap, address, page_size, &entry, 1)) {
-        return bw_pages_unknown(error);
-    }
-    return bw_page_is_private(entry) ? bw_views_clean(pagemap, address, length, error) : BW_OK;
-}
-
 /** Why copy-on-write views do not work here, or null. `base` is a private mapping of a ring, still untouched. */
 static inline const char *bw_views_obstacle(int pagemap, uint8_t *base, size_t length) {
     const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);

@@ -229,10 +229,9 @@ static void fake_fill(int64_t step, uint64_t offset) {
     }
 }
 
-/** Publishes step `step` as the n-th of this generation. */
-static void fake_publish(uint64_t n, int64_t step) {
+/** Publishes step `step` as the n-th of this generation, at `offset` of the ring. */
+static void fake_publish_at(uint64_t n, int64_t step, uint64_t offset) {
     bw_descriptor *descriptor = fake_descriptor(n);
-    const uint64_t offset = n % FAKE_SLOTS * FAKE_REGION;
     bw_store_release_u64(&descriptor->seq, BW_SEQ_VOID);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     descriptor->step = (uint64_t)step;
@@ -245,6 +244,11 @@ static void fake_publish(uint64_t n, int64_t step) {
     descriptor->reason = 0;
     bw_store_release_u64(&descriptor->seq, BW_SEQ_PUBLISHED(n));
     fake_wake();
+}
+
+/** Publishes step `step` as the n-th of this generation, each slot at its own place. */
+static void fake_publish(uint64_t n, int64_t step) {
+    fake_publish_at(n, step, n % FAKE_SLOTS * FAKE_REGION);
 }
 
 /** Publishes the last descriptor: BW_KIND_END or BW_KIND_FAILED. */

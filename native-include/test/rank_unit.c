@@ -414,6 +414,30 @@ static void should_show_the_ring_where_pages_were_copied_before_the_take(void) {
     fake_stop();
 }
 
+/** U36: steps differ in size, so a region may begin on pages that a former one has cleaned, and end on copies. */
+static void should_show_the_ring_where_only_later_pages_of_a_region_are_copies(void) {
+    fake_start(directory, 1, 1);
+    bw_options options = fake_options();
+    bw_client *client = attach(&options);
+    volatile uint8_t *mapped = client->current->mapping->base;
+    for (size_t at = 0; at < FAKE_RING; at += FAKE_PAGE) {
+        mapped[at] = mapped[at];
+    }
+    volatile uint64_t *witness = (uint64_t *)(uintptr_t)&client->current->witness->pulse;
+    *witness = *witness;
+    for (uint64_t n = 0; n < FAKE_SLOTS; ++n) {
+        bw_lease lease;
+        const uint64_t offset = n * FAKE_PAGE;
+        fake_publish_at(n, (int64_t)n, offset);
+        memset(fake.data + offset + FAKE_REGION - FAKE_PAGE, (int)n + 1, FAKE_PAGE);
+        CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &lease, &error));
+        CHECK(memcmp(lease.region, fake.data + offset, FAKE_REGION) == 0);
+        CHECK_EQUAL(BW_OK, bw_release(&lease, &error));
+    }
+    bw_close(client);
+    fake_stop();
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* the sanitizers ignore mlockall */
 #define LOCKS_MEMORY
 static int notices;
@@ -793,6 +817,7 @@ int main(int count, char **arguments) {
     should_tell_refusals_and_versions_apart();
     should_keep_edits_private_and_drop_them_at_release();
     should_show_the_ring_where_pages_were_copied_before_the_take();
+    should_show_the_ring_where_only_later_pages_of_a_region_are_copies();
 #ifdef LOCKS_MEMORY
     should_notice_mlockall_though_it_is_over();
     should_fall_back_to_copies_under_mlockall();
