@@ -335,6 +335,7 @@ public final class RankClient implements AutoCloseable {
     }
   }
 
+  /** A reader file of its own; null when it cannot be yet: look for a daemon again. */
   private @Nullable RankRing create(long deadlineNs) {
     RankIdentity identity = context.identity();
     ReaderHeader header =
@@ -350,9 +351,15 @@ public final class RankClient implements AutoCloseable {
     try {
       return RankRing.create(
           memory, directory, header, SharedDirectory.fileModeForRanks(directory), clock);
-    } catch (NativeMemoryException e) {
-      if (e.isMissing() && clock.nanoTime() - deadlineNs < 0 && !Files.isDirectory(directory)) {
-        return null; // the directory went: wait for a daemon again
+    } catch (BatchWeaveException e) {
+      boolean directoryWent =
+          e instanceof NativeMemoryException system
+              && system.isMissing()
+              && !Files.isDirectory(directory);
+      // A daemon that starts takes a file that is not locked yet for one that a dead rank left.
+      boolean wasTaken = e.kind() == Kind.RETRYABLE;
+      if ((directoryWent || wasTaken) && clock.nanoTime() - deadlineNs < 0) {
+        return null;
       }
       throw e;
     }

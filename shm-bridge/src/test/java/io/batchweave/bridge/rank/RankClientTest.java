@@ -10,13 +10,19 @@ import com.sun.management.ThreadMXBean;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.SharedDirectory;
+import io.batchweave.bridge.memory.FileAccess;
+import io.batchweave.bridge.memory.FileIdentity;
+import io.batchweave.bridge.memory.FutexWaiter;
+import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.memory.NativeMemoryAccount;
+import io.batchweave.bridge.memory.SharedFile;
 import io.batchweave.bridge.ring.FailReason;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.bridge.ring.RingHost;
 import io.batchweave.format.Grid;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -170,6 +176,78 @@ class RankClientTest {
   private long files(String suffix) throws IOException {
     try (Stream<Path> list = Files.list(path())) {
       return list.filter(file -> file.toString().endsWith(suffix)).count();
+    }
+  }
+
+  /**
+   * U13: a daemon that starts looks through the directory while a rank makes its file there. It
+   * takes the lock that the rank does not have yet, and removes what nobody holds.
+   */
+  @Test
+  void shouldMakeAnotherReaderFileWhenAStartingDaemonRemovesTheFirst() throws IOException {
+    start(8, 2, 2);
+    StartingDaemon system = new StartingDaemon(NativeMemory.system());
+    RankContext context =
+        new RankContext()
+            .directory(path())
+            .identity(ReadingRank.identity(0, 1))
+            .nextStep(0)
+            .memory(system)
+            .attacher(new DirectAttacher(0, 1));
+    RankClient client = RankClient.open(context, 10 * SECOND);
+    clients.add(client);
+    assertEquals(1, system.removed);
+    assertEquals(1, files(".reader"));
+    take(client, 0).release();
+  }
+
+  /** Removes the first file that is created, as a daemon does that found it unlocked. */
+  private static final class StartingDaemon implements NativeMemory {
+    private final NativeMemory system;
+    int removed;
+
+    StartingDaemon(NativeMemory system) {
+      this.system = system;
+    }
+
+    @Override
+    public SharedFile open(Path path, FileAccess access) {
+      SharedFile file = system.open(path, access);
+      if (access == FileAccess.CREATE && removed == 0) {
+        try (SharedFile found = system.open(path, FileAccess.READ_WRITE)) {
+          assertTrue(found.tryLock());
+          Files.delete(path);
+          removed++;
+        } catch (IOException e) {
+          throw new UncheckedIOException(e);
+        }
+      }
+      return file;
+    }
+
+    @Override
+    public @Nullable FileIdentity identity(Path path) {
+      return system.identity(path);
+    }
+
+    @Override
+    public long availableBytes(Path directory) {
+      return system.availableBytes(directory);
+    }
+
+    @Override
+    public int pageSizeBytes() {
+      return system.pageSizeBytes();
+    }
+
+    @Override
+    public FutexWaiter newWaiter() {
+      return system.newWaiter();
+    }
+
+    @Override
+    public List<String> notices() {
+      return system.notices();
     }
   }
 
