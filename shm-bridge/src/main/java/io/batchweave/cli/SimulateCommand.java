@@ -27,7 +27,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** {@code simulate --seed N | --seeds COUNT [--from N] | --explore STATES [--case NAME]}. */
+/**
+ * {@code simulate --seed N | --seeds COUNT [--from N] | --for INTERVAL [--from N] | --explore
+ * STATES [--case NAME]}.
+ */
 @Command(
     name = "simulate",
     mixinStandardHelpOptions = true,
@@ -41,6 +44,7 @@ import picocli.CommandLine.Spec;
     footer = {
       "  ./batchweave simulate --seeds 1000",
       "  ./batchweave simulate --seeds 1000 --from 0 --json",
+      "  ./batchweave simulate --for 2m          as many seeds as two minutes allow",
       "  ./batchweave simulate --seed 7          one seed, with its history",
       "  ./batchweave simulate --explore 100000  every interleaving of small cases",
       "  ./batchweave simulate --explore 500000000 --case two-death-and-unclear"
@@ -79,6 +83,13 @@ final class SimulateCommand implements Callable<Integer> {
     private @Nullable Long count;
 
     @Option(
+        names = "--for",
+        paramLabel = "INTERVAL",
+        converter = Interval.class,
+        description = "Run as many seeds as a time such as 90s, 2m or 1h allows.")
+    private @Nullable Long forNs;
+
+    @Option(
         names = "--explore",
         paramLabel = "STATES",
         description = "Go through the interleavings of small cases, so many states of each.")
@@ -93,7 +104,7 @@ final class SimulateCommand implements Callable<Integer> {
     Long seed = which.seed;
     if (seed != null) {
       if (from != null) {
-        throw new ParameterException(spec.commandLine(), "--from goes with --seeds");
+        throw new ParameterException(spec.commandLine(), "--from goes with --seeds and --for");
       }
       return replay(seed);
     }
@@ -103,12 +114,47 @@ final class SimulateCommand implements Callable<Integer> {
       }
       return explore(which.explore);
     }
+    Long forNs = which.forNs;
+    if (forNs != null) {
+      return runMany(Extent.time(forNs));
+    }
     long count = which.count == null ? 0 : which.count;
     if (count < 1) {
       throw new ParameterException(spec.commandLine(), "--seeds must be at least 1: " + count);
     }
-    NanoClock clock = SystemNanoClock.INSTANCE;
-    return runMany(from == null ? clock.nanoTime() & 0xFFFF_FFFFFFL : from, count, clock);
+    return runMany(Extent.seeds(count));
+  }
+
+  /**
+   * Where to stop: whichever comes first.
+   *
+   * @param count of seeds
+   * @param timeNs in which the last one begins
+   */
+  private record Extent(long count, long timeNs) {
+    static Extent seeds(long count) {
+      return new Extent(count, Long.MAX_VALUE);
+    }
+
+    static Extent time(long timeNs) {
+      return new Extent(Long.MAX_VALUE, timeNs);
+    }
+
+    boolean holds(long seeds, long elapsedNs) {
+      return seeds < count && elapsedNs < timeNs;
+    }
+
+    /** How far it is. */
+    String describe(long seeds, long elapsedNs) {
+      return count < Long.MAX_VALUE
+          ? seeds + " of " + count + " seeds"
+          : seeds
+              + " seeds in "
+              + TimeUnit.NANOSECONDS.toSeconds(elapsedNs)
+              + " of "
+              + TimeUnit.NANOSECONDS.toSeconds(timeNs)
+              + " s";
+    }
   }
 
   private int explore(long maxStates) throws JsonProcessingException {
@@ -213,25 +259,30 @@ final class SimulateCommand implements Callable<Integer> {
     return report.violations().isEmpty() ? 0 : 1;
   }
 
-  private int runMany(long first, long count, NanoClock clock) throws JsonProcessingException {
+  private int runMany(Extent extent) throws JsonProcessingException {
+    NanoClock clock = SystemNanoClock.INSTANCE;
     PrintWriter out = spec.commandLine().getOut();
     PrintWriter lines = json ? spec.commandLine().getErr() : out;
     SeedTotals totals = new SeedTotals();
     long beganNs = clock.nanoTime();
-    long lastLineNs = beganNs;
-    for (long seed = first; seed < first + count; seed++) {
-      SeedReport report = Simulation.run(seed);
+    long first = from == null ? beganNs & 0xFFFF_FFFFFFL : from;
+    long count = 0;
+    long lastLineNs = 0;
+    long elapsedNs = 0;
+    while (extent.holds(count, elapsedNs)) {
+      SeedReport report = Simulation.run(first + count);
+      count++;
       totals.add(report);
       for (Violation violation : report.violations()) {
         lines.println("VIOLATION " + violation);
       }
-      long nowNs = clock.nanoTime();
-      if (nowNs - lastLineNs >= LINE_NS) {
-        lastLineNs = nowNs;
-        lines.println((seed - first + 1) + " of " + count + " seeds, " + totals.describe());
+      elapsedNs = clock.nanoTime() - beganNs;
+      if (elapsedNs - lastLineNs >= LINE_NS) {
+        lastLineNs = elapsedNs;
+        lines.println(extent.describe(count, elapsedNs) + ", " + totals.describe());
       }
     }
-    double seconds = (clock.nanoTime() - beganNs) / 1e9;
+    double seconds = elapsedNs / 1e9;
     if (json) {
       ObjectNode document = JSON.createObjectNode();
       document.put("from", first);

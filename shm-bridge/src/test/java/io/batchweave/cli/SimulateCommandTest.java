@@ -8,6 +8,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -15,6 +17,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(120)
 class SimulateCommandTest {
+  private static final Pattern CLOSING_LINE =
+      Pattern.compile(
+          "(?<seeds>\\d+) seeds from (?<from>\\d+) in (?<seconds>[0-9.]+) s: .* 0 violations in 0 seeds");
+
   private final StringWriter out = new StringWriter();
   private final StringWriter err = new StringWriter();
 
@@ -43,7 +49,29 @@ class SimulateCommandTest {
   @Test
   void shouldStartAtARandomSeedWithoutFrom() {
     assertEquals(0, run("simulate --seeds 2"), err::toString);
-    assertTrue(out.toString().startsWith("2 seeds from "), out::toString);
+    String last = out.toString().lines().toList().getLast();
+    assertTrue(last.startsWith("2 seeds from "), last);
+  }
+
+  @Test
+  void shouldRunSeedsUntilTheTimeIsOver() {
+    assertEquals(0, run("simulate --for 1s --from 40"), err::toString);
+    String last = out.toString().lines().toList().getLast();
+    Matcher matcher = CLOSING_LINE.matcher(last);
+    assertTrue(matcher.matches(), last);
+    assertTrue(Long.parseLong(matcher.group("seeds")) >= 1, last);
+    assertEquals("40", matcher.group("from"));
+    assertTrue(Double.parseDouble(matcher.group("seconds")) >= 1, last);
+  }
+
+  @Test
+  void shouldCountInJsonTheSeedsThatTheTimeAllowed() throws IOException {
+    assertEquals(0, run("simulate --for 1s --json"), err::toString);
+    JsonNode document = new ObjectMapper().readTree(out.toString());
+    assertTrue(document.get("seeds").asLong() >= 1, document::toString);
+    assertTrue(document.get("seeds").asLong() < 1_000_000, document::toString);
+    assertTrue(document.get("seconds").asDouble() >= 1, document::toString);
+    assertEquals(0, document.get("violatingSeeds").size(), document::toString);
   }
 
   @Test
@@ -91,6 +119,9 @@ class SimulateCommandTest {
         "simulate --seeds 1 --seed 2",
         "simulate --seed 2 --from 1",
         "simulate --seed x",
+        "simulate --for 0s",
+        "simulate --for 120",
+        "simulate --for 1s --seeds 2",
         "simulate --explore everything",
         "simulate --explore 0",
         "simulate --seed 1 --case two"
