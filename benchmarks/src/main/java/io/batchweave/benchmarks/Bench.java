@@ -21,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -36,13 +37,15 @@ public final class Bench {
       Measures named figures beside their ceilings on this machine. The last it prints is a table in
       Markdown: name, value, unit, ceiling, goal, met, spread (95 %), below machine, JDK, versions
       and commit. The same table (results.md), all figures as JSON (results.json) and the pictures
-      of those that have one (NAME.png) are written into a directory.
+      of those that have one (NAME.png) are written into a directory. Several bars run one after
+      the other, each in a JVM of its own; one that fails or hangs is reported, the others go on.
 
         --list       the names and what they ask
         --only NAME  these
         --quick      fewer rounds: whether it works and about where it stands
-        --json       then also, for every figure, as the last line:
+        --json       then also, for every bar, as the last line:
                      {"name":…,"value":…,"unit":…,"ceiling":…,"goal":…,"met":…}
+                     value and ceiling are null where there was nothing to be measured
         --out DIR    that directory; it is made (default: benchmarks/target/bench)
       Exit code: 0, 1 when a goal is not met or nothing could be measured, 2 wrong usage.
       """;
@@ -96,17 +99,18 @@ public final class Bench {
    */
   public static void main(String[] arguments) {
     Locale.setDefault(Locale.ROOT);
-    System.exit(run(bars(), System.out, arguments));
+    System.exit(run(bars(), BarProcess::of, System.out, arguments));
   }
 
   /**
    * Runs.
    *
    * @param bars what there is to choose from
+   * @param apart how each is run where there are several
    * @param out where everything goes but usage errors
    * @return the exit code
    */
-  static int run(List<Bar> bars, PrintStream out, String... arguments) {
+  static int run(List<Bar> bars, UnaryOperator<Bar> apart, PrintStream out, String... arguments) {
     Request request;
     try {
       request = parse(bars, out, arguments);
@@ -119,25 +123,32 @@ public final class Bench {
     }
     try {
       Files.createDirectories(request.directory());
-      return measure(request, new BenchRun(request.pace(), out, request.directory()));
+      boolean several = request.bars().size() > 1;
+      List<Bar> chosen = several ? request.bars().stream().map(apart).toList() : request.bars();
+      return measure(chosen, request, new BenchRun(request.pace(), out, request.directory()));
     } catch (IOException e) {
       System.err.println("bench: the results cannot be written: " + e);
       return EXIT_FAILED;
     }
   }
 
-  private static int measure(Request request, BenchRun run) throws IOException {
+  private static int measure(List<Bar> bars, Request request, BenchRun run) throws IOException {
     Map<String, String> facts = Machine.facts();
     facts.put("pace", request.pace().toString().toLowerCase(Locale.ROOT));
     facts.forEach((name, value) -> run.say(name + ": " + value));
     Report report = new Report(facts);
-    for (Bar bar : request.bars()) {
+    for (Bar bar : bars) {
       String load = Machine.load();
-      run.say(bar.name() + ": " + bar.question() + " (load " + load + ")");
+      run.say(
+          "[%d/%d] %s: %s (load %s)"
+              .formatted(report.count() + 1, bars.size(), bar.name(), bar.question(), load));
       long beganNs = System.nanoTime();
       try {
-        report.add(bar.measure(run), load, (System.nanoTime() - beganNs) / 1e9);
-      } catch (Exception e) {
+        Verdict verdict = bar.measure(run);
+        double seconds = (System.nanoTime() - beganNs) / 1e9;
+        report.add(verdict, load, seconds);
+        run.say("  %s, %.0f s".formatted(verdict.outcome(), seconds));
+      } catch (Throwable e) { // an error of one bar, too, is no reason to lose the others
         run.say("  could not be measured: " + e);
         report.addUnmeasured(bar.name(), e.toString());
       }

@@ -39,7 +39,7 @@ public record BenchRun(Pace pace, PrintStream out, Path directory) {
     plot.text().forEach(line -> say("  " + line));
     Path file = directory.resolve(name + ".png");
     plot.png(file);
-    say("  picture: " + file);
+    say("  picture: " + name + ".png");
   }
 
   /**

@@ -42,7 +42,7 @@ record PythonEnvironment(Path python) {
     Path found = found(cache());
     if (found == null) {
       throw new IOException(
-          "no Python with torch: run ./batchweave test --python once, or set BATCHWEAVE_PYTHON");
+          "no Python with torch: ./batchweave bench makes it; what it said of that stands above");
     }
     return new PythonEnvironment(found);
   }

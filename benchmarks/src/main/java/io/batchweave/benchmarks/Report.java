@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.ObjectMapper;
 import tools.jackson.databind.SerializationFeature;
 import tools.jackson.databind.json.JsonMapper;
@@ -62,14 +63,22 @@ final class Report {
     unmeasured.put(name, why);
   }
 
+  /** Bars so far. */
+  int count() {
+    return figures.size() + unmeasured.size();
+  }
+
   /** Whether all was measured, and every goal is met. */
   boolean met() {
     return unmeasured.isEmpty() && figures.stream().allMatch(figure -> figure.verdict().met());
   }
 
-  /** A line of JSON for each figure. */
+  /** A line of JSON for each figure; also for one that is not there, which then has no value. */
   List<String> lines() {
-    return figures.stream().map(figure -> figure.verdict().json()).toList();
+    List<String> lines = new ArrayList<>();
+    figures.forEach(figure -> lines.add(figure.verdict().json()));
+    unmeasured.keySet().forEach(name -> lines.add(Verdict.unmeasured(name).json()));
+    return lines;
   }
 
   /** The table, below the facts. */
@@ -117,5 +126,37 @@ final class Report {
     fields.put("load", figure.load());
     fields.put("seconds", figure.seconds());
     return fields;
+  }
+
+  /**
+   * A figure out of a file that {@link #write} wrote.
+   *
+   * @param file in JSON
+   * @param name of the bar
+   * @throws IOException if it could not be measured: why
+   */
+  static Verdict read(Path file, String name) throws IOException {
+    JsonNode all = MAPPER.readTree(Files.readString(file));
+    for (JsonNode figure : all.path("figures")) {
+      if (figure.path("name").asString("").equals(name)) {
+        Verdict verdict =
+            new Verdict(
+                name,
+                number(figure.path("value")),
+                figure.path("unit").asString(""),
+                number(figure.path("ceiling")),
+                figure.path("goal").asString(""),
+                figure.path("met").asBoolean(false));
+        JsonNode spread = figure.path("spread");
+        return spread.size() < 2
+            ? verdict
+            : verdict.within(new Sample.Interval(number(spread.path(0)), number(spread.path(1))));
+      }
+    }
+    throw new IOException(all.path("unmeasured").path(name).asString("it has no figure"));
+  }
+
+  private static double number(JsonNode node) {
+    return node.isNumber() ? node.asDouble() : Double.NaN;
   }
 }

@@ -51,6 +51,15 @@ public record Verdict(
   }
 
   /**
+   * In place of a figure that could not be measured.
+   *
+   * @param name of the bar
+   */
+  static Verdict unmeasured(String name) {
+    return new Verdict(name, Double.NaN, "", Double.NaN, "", false);
+  }
+
+  /**
    * The same with its spread.
    *
    * @param interval of the figure
@@ -64,16 +73,21 @@ public record Verdict(
     return "{\"name\":\""
         + name
         + "\",\"value\":"
-        + number(value)
+        + jsonNumber(value)
         + ",\"unit\":\""
         + unit
         + "\",\"ceiling\":"
-        + number(ceiling)
+        + jsonNumber(ceiling)
         + ",\"goal\":"
         + (goal.isEmpty() ? "null" : "\"" + goal + "\"")
         + ",\"met\":"
         + met
         + "}";
+  }
+
+  /** What became of the goal, in words. */
+  String outcome() {
+    return goal.isEmpty() ? "reported" : met ? "met" : "NOT MET";
   }
 
   /** A row of a table in Markdown: name, value, unit, ceiling, goal, met, spread. */
@@ -89,6 +103,11 @@ public record Verdict(
             goal.isEmpty() ? "" : met ? "yes" : "**no**",
             spread == null ? "" : "[" + number(spread.low()) + ", " + number(spread.high()) + "]")
         + " |";
+  }
+
+  /** JSON has no number for what is none. */
+  private static String jsonNumber(double value) {
+    return Double.isFinite(value) ? number(value) : "null";
   }
 
   private static String number(double value) {

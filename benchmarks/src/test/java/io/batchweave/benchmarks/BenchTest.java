@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,7 +29,8 @@ class BenchTest {
                   .within(new Sample.Interval(320, 1340.2))),
           new Fixed("slow", new Verdict("slow", 0.872, "of a bare GET", 1, ">= 0.95", false)),
           new Fixed("shown", new Verdict("shown", 72, "GB/s", 73, "", true)),
-          new Fixed("absent", null));
+          new Fixed("absent", null),
+          new Fixed("broken", null));
 
   private final ByteArrayOutputStream said = new ByteArrayOutputStream();
 
@@ -42,6 +44,9 @@ class BenchTest {
     @Override
     public Verdict measure(BenchRun run) throws IOException {
       run.say("  measuring " + name);
+      if (name.equals("broken")) {
+        throw new NoClassDefFoundError("peer");
+      }
       if (verdict == null) {
         throw new IOException("no such\n  peer");
       }
@@ -50,7 +55,11 @@ class BenchTest {
   }
 
   private int bench(String... arguments) {
-    return Bench.run(BARS, new PrintStream(said, true, StandardCharsets.UTF_8), arguments);
+    return Bench.run(
+        BARS,
+        UnaryOperator.identity(),
+        new PrintStream(said, true, StandardCharsets.UTF_8),
+        arguments);
   }
 
   private List<String> lines() {
@@ -77,7 +86,8 @@ class BenchTest {
             "| `slow` | 0.872 | of a bare GET | 1.000 | >= 0.95 | **no** |  |",
             "| `shown` | 72.000 | GB/s | 73.000 |  |  |  |",
             "",
-            "- `absent` could not be measured: java.io.IOException: no such peer"),
+            "- `absent` could not be measured: java.io.IOException: no such peer",
+            "- `broken` could not be measured: java.lang.NoClassDefFoundError: peer"),
         table.subList(head + 1, table.size()));
     List<String> printed = lines();
     int from = printed.size() - 2 - table.size();
@@ -113,6 +123,16 @@ class BenchTest {
             + "\"goal\":\"<= 1000\",\"met\":true}",
         lines().getLast());
     assertFalse(lines().contains("  measuring slow"));
+  }
+
+  @Test
+  void shouldEndWithOneLineOfJsonAlsoWhenTheBarCannotBeMeasured(@TempDir Path directory) {
+    assertEquals(1, bench("--only", "absent", "--json", "--out", directory.toString()));
+
+    assertEquals(
+        "{\"name\":\"absent\",\"value\":null,\"unit\":\"\",\"ceiling\":null,"
+            + "\"goal\":null,\"met\":false}",
+        lines().getLast());
   }
 
   @Test
