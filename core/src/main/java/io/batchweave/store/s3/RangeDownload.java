@@ -10,6 +10,7 @@ import io.batchweave.store.s3.S3Failures.Phase;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
+import software.amazon.awssdk.crt.CRT;
 import software.amazon.awssdk.crt.http.HttpHeader;
 import software.amazon.awssdk.crt.http.HttpRequest;
 import software.amazon.awssdk.crt.s3.ChecksumConfig;
@@ -169,7 +170,9 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
         S3Xml.ErrorBody body = payload == null ? S3Xml.ErrorBody.NONE : S3Xml.parseError(payload);
         return failures.ofStatus(operation, key, answered, body, region(context));
       }
-      return bytesLack()
+      // After another error, what arrived behind the part that failed is over and done with, too.
+      boolean gaveUp = "AWS_ERROR_S3_CANCELED".equals(CRT.awsErrorName(context.getErrorCode()));
+      return gaveUp && bytesLack()
           ? badAnswer()
           : failures.ofCrt(operation, key, context.getErrorCode(), Phase.SENT);
     }

@@ -135,6 +135,22 @@ final class ReadWindowTest {
     assertEquals(StoreFailure.BAD_ANSWER, failure.failure(), failure.getMessage());
   }
 
+  /** U43: a part that never comes is passing trouble, whatever else is there: no wrong bytes. */
+  @Test
+  void shouldSayWhatKeptAPartAwayThoughALaterOneArrived() {
+    server.answer(exchange -> {
+      if (firstAsked(exchange) == 5 * MIB) {
+        exchange.getResponseHeaders().set("ETag", "\"e\"");
+        exchange.sendResponseHeaders(206, 5 * MIB);
+        throw new IOException("cut");
+      }
+      answer(exchange, Long.MAX_VALUE);
+    });
+    ByteRange range = new ByteRange(OFFSET, 15 * MIB + 1000);
+    StoreException failure = failure(store.getInto("o", range, file, POSITION));
+    assertTrue(failure.failure().retryable(), failure.getMessage());
+  }
+
   private void hold() {
     try {
       assertTrue(held.await(100, TimeUnit.SECONDS));
