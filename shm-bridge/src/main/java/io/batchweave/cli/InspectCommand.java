@@ -72,6 +72,10 @@ final class InspectCommand implements Callable<Integer> {
     if (step == null) {
       return describe(reader, url);
     }
+    State head = reader.refresh(StreamArgument.TIMEOUT_NS);
+    if (step >= head.nextStep() && !head.sealed()) {
+      throw absent("only " + head.nextStep() + " steps are committed");
+    }
     StepResult result = reader.await(step, StreamArgument.TIMEOUT_NS);
     StepResult.Ready ready =
         switch (result) {
@@ -91,7 +95,7 @@ final class InspectCommand implements Callable<Integer> {
     Grid grid = reader.descriptor().grid();
     if (slice == null) {
       ObjectNode document = describe(ready, reader.readFooter(ready).origin(), grid);
-      describeSkips(document, reader.refresh(StreamArgument.TIMEOUT_NS), step);
+      describeSkips(document, head, step);
       return document;
     }
     if (slice < 0 || slice >= grid.sliceCount()) {

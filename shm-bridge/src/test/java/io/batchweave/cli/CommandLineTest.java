@@ -236,6 +236,12 @@ class CommandLineTest {
   }
 
   @Test
+  void shouldNotWaitForAStepThatIsToBeShown() {
+    initStream();
+    refuse(USAGE, args("inspect", url, "7"), "only 0 steps");
+  }
+
+  @Test
   void shouldProbeADirectory() {
     assertEquals(0, run("probe", url + "?sync=none", "--rounds", "5"), () -> out + "\n" + err);
     assertTrue(out.toString().contains("create race"), out::toString);
