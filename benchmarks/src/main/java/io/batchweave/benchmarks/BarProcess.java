@@ -94,23 +94,24 @@ final class BarProcess implements Bar {
                     .lines()
                     .filter(line -> line.startsWith(HEARD))
                     .forEach(run::say));
-    try {
-      if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
-        throw new IOException("it was ended since it took longer than " + limit);
-      }
-      return process.exitValue();
-    } finally {
+    boolean ended = process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS);
+    if (!ended) {
       kill(process);
-      hearing.join(TimeUnit.SECONDS.toMillis(END_TIMEOUT_S));
     }
+    hearing.join(TimeUnit.SECONDS.toMillis(END_TIMEOUT_S));
+    if (!ended) {
+      throw new IOException("it was ended since it took longer than " + limit);
+    }
+    return process.exitValue();
   }
 
-  /** In good order if it can: it takes down what it started. */
+  /** In good order if it can: it takes down what it started. What it said can still be read. */
   private static void kill(Process process) throws InterruptedException {
     List<ProcessHandle> below = process.descendants().toList();
-    process.destroy();
+    process.toHandle().destroy();
     if (!process.waitFor(END_TIMEOUT_S, TimeUnit.SECONDS)) {
-      process.destroyForcibly().waitFor();
+      process.toHandle().destroyForcibly();
+      process.waitFor();
     }
     below.forEach(ProcessHandle::destroyForcibly);
   }
