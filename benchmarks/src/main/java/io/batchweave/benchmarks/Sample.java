@@ -3,6 +3,7 @@ package io.batchweave.benchmarks;
 import java.util.Arrays;
 import java.util.SplittableRandom;
 import java.util.function.DoubleBinaryOperator;
+import java.util.function.DoubleSupplier;
 import java.util.function.DoubleUnaryOperator;
 import java.util.function.ToDoubleFunction;
 
@@ -22,12 +23,7 @@ public final class Sample {
    * @param low lower end
    * @param high upper end
    */
-  public record Interval(double low, double high) {
-    /** That of a figure which is this one divided by a number. */
-    public Interval over(double divisor) {
-      return new Interval(low / divisor, high / divisor);
-    }
-  }
+  public record Interval(double low, double high) {}
 
   /**
    * Adds a number.
@@ -114,16 +110,53 @@ public final class Sample {
     return bootstrap(drawn -> quantileOf(drawn, share));
   }
 
+  /**
+   * The bootstrap interval of this median over that of others: what either varies by is in it.
+   *
+   * @param other what it is divided by
+   */
+  public Interval intervalOver(Sample other) {
+    return bootstrapOver(other, Sample::medianOf);
+  }
+
+  /**
+   * The same for a quantile.
+   *
+   * @param other what it is divided by
+   * @param share from 0 to 1
+   */
+  public Interval intervalOver(Sample other, double share) {
+    return bootstrapOver(other, drawn -> quantileOf(drawn, share));
+  }
+
   private Interval bootstrap(ToDoubleFunction<double[]> figure) {
     SplittableRandom random = new SplittableRandom(SEED);
-    int resamples = Math.clamp(DRAWS / Math.max(1, count), LEAST_RESAMPLES, RESAMPLES);
-    double[] figures = new double[resamples];
+    return middle(resamples(count), () -> figure.applyAsDouble(drawn(random)));
+  }
+
+  private Interval bootstrapOver(Sample other, ToDoubleFunction<double[]> figure) {
+    SplittableRandom random = new SplittableRandom(SEED);
+    return middle(
+        resamples(count + other.count),
+        () -> figure.applyAsDouble(drawn(random)) / figure.applyAsDouble(other.drawn(random)));
+  }
+
+  private double[] drawn(SplittableRandom random) {
     double[] drawn = new double[count];
+    for (int i = 0; i < count; i++) {
+      drawn[i] = values[random.nextInt(count)];
+    }
+    return drawn;
+  }
+
+  private static int resamples(int values) {
+    return Math.clamp(DRAWS / Math.max(1, values), LEAST_RESAMPLES, RESAMPLES);
+  }
+
+  private static Interval middle(int resamples, DoubleSupplier figure) {
+    double[] figures = new double[resamples];
     for (int i = 0; i < resamples; i++) {
-      for (int j = 0; j < count; j++) {
-        drawn[j] = values[random.nextInt(count)];
-      }
-      figures[i] = figure.applyAsDouble(drawn);
+      figures[i] = figure.getAsDouble();
     }
     Arrays.sort(figures);
     return new Interval(figures[resamples / 40], figures[resamples - resamples / 40 - 1]);
