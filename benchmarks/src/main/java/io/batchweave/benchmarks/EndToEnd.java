@@ -43,7 +43,7 @@ final class EndToEnd implements Bar {
   private static final int MIB_PER_STEP = 1;
   private static final int AHEAD = 24;
   private static final int STARVED_COST = 120;
-  private static final double TALLEST = 8;
+  private static final double TALLEST = 10;
   private static final List<Integer> COSTS = List.of(0, 30, 60, 75, 90, 120, 180, 240, 360);
   private static final List<Integer> QUICK_COSTS = List.of(0, 60, 90, 240);
 
@@ -129,6 +129,7 @@ final class EndToEnd implements Bar {
   private Verdict report(BenchRun run, Measured measured) throws IOException {
     TreeMap<Integer, Way> ours = measured.of("batchweave");
     List<SpeedUp.At> points = new ArrayList<>();
+    List<SpeedUp.At> certain = new ArrayList<>();
     Sample worst = new Sample();
     run.say(
         "  CPU ms   speed-up       [95 %]   step / accelerator   colocated ms   batchweave ms"
@@ -142,6 +143,7 @@ final class EndToEnd implements Bar {
       Sample steps = way.stepMs.map(millis -> millis / STEP_MS);
       worst = worst.count() == 0 || steps.median() > worst.median() ? steps : worst;
       Sample.Interval interval = ratios.interval();
+      certain.add(new SpeedUp.At(cost, interval.low()));
       run.say(
           "  %6d   %6.2f x   [%.2f, %.2f]   %18.3f   %12.1f   %13.2f   %13.2f   %12d"
               .formatted(
@@ -163,10 +165,10 @@ final class EndToEnd implements Bar {
                     .formatted(way.cores, cost, way.stepMs.median())));
     SpeedUp speedUp = new SpeedUp(points);
     int cores = Runtime.getRuntime().availableProcessors();
-    double from = speedUp.paysFromMs(GOAL);
+    double from = new SpeedUp(certain).paysFromMs(GOAL);
     run.say(
-        "  does not pay below %.0f CPU ms per step of %d ms on %d cores: %.2f of what the node has"
-            .formatted(from, STEP_MS, cores, from / (cores * STEP_MS)));
+        "  does not surely pay (by %.0f %%, lower end of the interval) below %.0f CPU ms per step of %d ms on %d cores: %.2f of what the node has"
+            .formatted(100 * (GOAL - 1), from, STEP_MS, cores, from / (cores * STEP_MS)));
     run.say("  quoted from the published system, not measured here: 2.68 to 7.73 times");
     plot(run, speedUp, cores);
     Way bare = measured.of("bare").firstEntry().getValue();
