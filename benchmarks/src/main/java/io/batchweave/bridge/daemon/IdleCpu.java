@@ -98,6 +98,9 @@ public final class IdleCpu implements Bar {
         while (SystemNanoClock.INSTANCE.nanoTime() - untilNs < 0) {
           LockSupport.parkNanos(WINDOW_NS);
         }
+        if (!threads.stream().allMatch(Thread::isAlive)) {
+          throw new IllegalStateException("a rank did not wait: taken=" + taken.sum());
+        }
         if (takenBefore > 0 && takenBefore == taken.sum()) { // before, they read what there is
           daemonPercent.add(100.0 * (cpuNanos(daemon) - daemonBefore) / WINDOW_NS);
           rankPercent.add(100.0 * (ProcessTime.nanos() - ranksBefore) / WINDOW_NS / RANKS);
