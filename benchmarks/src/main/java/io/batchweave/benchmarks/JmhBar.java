@@ -20,7 +20,8 @@ import org.openjdk.jmh.runner.options.VerboseMode;
 public record JmhBar(
     String name, String question, Class<?> benchmarks, Function<JmhResults, Verdict> judge)
     implements Bar {
-  private static final int ITERATIONS = 20;
+  private static final int WARMUP_ITERATIONS = 20;
+  private static final int ITERATIONS = 12;
   private static final TimeValue TIME = TimeValue.milliseconds(200);
 
   @Override
@@ -31,7 +32,7 @@ public record JmhBar(
                 new OptionsBuilder()
                     .include(benchmarks.getName().replace(".", "\\.") + "\\.")
                     .forks(1)
-                    .warmupIterations(iterations)
+                    .warmupIterations(run.rounds(WARMUP_ITERATIONS))
                     .warmupTime(TIME)
                     .measurementIterations(iterations)
                     .measurementTime(TIME)

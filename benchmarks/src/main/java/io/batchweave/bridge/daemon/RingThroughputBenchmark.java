@@ -24,7 +24,7 @@ import org.openjdk.jmh.annotations.TearDown;
  * Question: how much of a rank's reading speed does the hand-off leave, for one to eight readers of
  * a ring, each with a slice of its own of 4 KiB to 256 MiB? A step is published, every reader takes
  * it, reads all of its slice and releases it, on one thread: what the cores could do side by side
- * is not in it.
+ * is not in it. And how long does that take when nobody looks at the bytes, whatever their number?
  *
  * <p>Ceiling: reading the same slices where they lie, by whoever published them.
  */
@@ -94,6 +94,20 @@ public class RingThroughputBenchmark {
     for (RankRing rank : ring.ranks()) {
       StepLease lease = ReadyRing.take(rank, deadlineNs);
       sum += Crc32cBenchmark.sum(lease.slice(lease.ownSlice(0)));
+      lease.release();
+    }
+    return sum;
+  }
+
+  /** Publish; take and release for every reader: the hand-off alone. */
+  @Benchmark
+  public long latency() {
+    ReadyRing ring = ring();
+    ring.publish();
+    long sum = 0;
+    for (RankRing rank : ring.ranks()) {
+      StepLease lease = ReadyRing.take(rank, deadlineNs);
+      sum += lease.slice(lease.ownSlice(0)).byteSize();
       lease.release();
     }
     return sum;
