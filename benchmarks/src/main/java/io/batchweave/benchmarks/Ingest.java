@@ -102,9 +102,9 @@ final class Ingest implements Bar {
         String folder = "way" + way + "-" + size.batchBytes() + "-" + (round + 1);
         Taken into = round < 0 ? new Taken() : taken.get(way);
         if (way < bareWays.size()) {
-          long cpuNs = ProcessTime.nanos();
-          into.seconds.add(bareWays.get(way).seconds(object, batches, folder));
-          into.cpuMillis += (ProcessTime.nanos() - cpuNs) / 1e6;
+          IngestTarget.Spent spent = bareWays.get(way).bring(object, batches, folder);
+          into.seconds.add(spent.seconds());
+          into.cpuMillis += spent.cpuNs() / 1e6;
         } else {
           try (ObjectStore store = load.newStream(target, folder)) {
             long cpuNs = ProcessTime.nanos();

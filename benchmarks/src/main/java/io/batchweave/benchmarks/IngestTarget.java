@@ -41,10 +41,18 @@ sealed interface IngestTarget {
   /** Bytes from which on what a round takes does not hang on how it begins and ends. */
   long roundBytes();
 
+  /** What it took, opening and closing not included. */
+  record Spent(double seconds, long cpuNs) {
+    /** From two moments on. */
+    static Spent since(long beganNs, long cpuBeganNs) {
+      return new Spent((System.nanoTime() - beganNs) / 1e9, ProcessTime.nanos() - cpuBeganNs);
+    }
+  }
+
   /** Brings the same bytes without us. */
   interface BareWay {
-    /** Seconds that so many objects take; opening and closing are not in it. */
-    double seconds(ByteBuffer object, int count, String folder) throws IOException;
+    /** So many objects. */
+    Spent bring(ByteBuffer object, int count, String folder) throws IOException;
   }
 
   /**
@@ -93,10 +101,12 @@ sealed interface IngestTarget {
       return BareS3.splitsOtherwise(objectBytes) ? List.of(asWe, asItComes) : List.of(asWe);
     }
 
-    /** By a client of its own, as the store has one: connections are new on either side. */
-    private double bare(Upload upload, ByteBuffer object, int count, String folder) {
+    /** By a client of its own, as the store has one: it has sent little, to make the stream. */
+    private Spent bare(Upload upload, ByteBuffer object, int count, String folder) {
       try (BareS3 client = new BareS3(server)) {
+        client.put(server.objectPath(folder + "/first"), ByteBuffer.allocate(1), upload).join();
         ArrayDeque<CompletableFuture<Void>> inFlight = new ArrayDeque<>();
+        long cpuNs = ProcessTime.nanos();
         long beganNs = System.nanoTime();
         for (int i = 0; i < count; i++) {
           if (inFlight.size() == IN_FLIGHT) {
@@ -105,7 +115,7 @@ sealed interface IngestTarget {
           inFlight.addLast(client.put(server.objectPath(folder + "/" + i), object, upload));
         }
         inFlight.forEach(CompletableFuture::join);
-        return (System.nanoTime() - beganNs) / 1e9;
+        return Spent.since(beganNs, cpuNs);
       }
     }
   }
@@ -153,10 +163,11 @@ sealed interface IngestTarget {
       return List.of(this::bare);
     }
 
-    private double bare(ByteBuffer object, int count, String folder) throws IOException {
+    private Spent bare(ByteBuffer object, int count, String folder) throws IOException {
       Path target = Files.createDirectory(place.resolve(folder));
       try (ExecutorService threads = Executors.newFixedThreadPool(IN_FLIGHT)) {
         List<CompletableFuture<Void>> all = new ArrayList<>();
+        long cpuNs = ProcessTime.nanos();
         long beganNs = System.nanoTime();
         for (int i = 0; i < count; i++) {
           Path file = target.resolve("object" + i);
@@ -164,7 +175,7 @@ sealed interface IngestTarget {
           all.add(CompletableFuture.runAsync(() -> write(file, bytes), threads));
         }
         all.forEach(CompletableFuture::join);
-        return (System.nanoTime() - beganNs) / 1e9;
+        return Spent.since(beganNs, cpuNs);
       }
     }
 

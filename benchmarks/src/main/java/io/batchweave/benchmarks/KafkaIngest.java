@@ -239,10 +239,9 @@ final class KafkaIngest implements Bar {
     }
 
     private void bare(IngestTarget target, String fresh, Taken into) throws IOException {
-      long cpuNs = ProcessTime.nanos();
-      double seconds =
-          target.bareWays(load.object().limit()).getFirst().seconds(load.object(), batches, fresh);
-      into.add(seconds, ProcessTime.nanos() - cpuNs);
+      IngestTarget.Spent spent =
+          target.bareWays(load.object().limit()).getFirst().bring(load.object(), batches, fresh);
+      into.add(spent.seconds(), spent.cpuNs());
       DirectoryTree.delete(target.place().resolve(fresh));
     }
 
