@@ -2,7 +2,9 @@
 
 Makes a stream of steps of ten tensors, serves it, and takes steps from it and the same tensors from
 one worker of torch's DataLoader, in turn: a few of each, one after the other, after a sleep in which
-they become ready and a moment in which the processor wakes up. Prints one JSON line for each size. Arguments: the launcher, MiB per step and rounds as "MIB:ROUNDS"...
+they become ready and a moment in which the processor wakes up. Beside them what torch takes to make
+ten tensors of memory that is there. Prints one JSON line for each size. Arguments: the launcher, MiB
+per step and rounds as "MIB:ROUNDS"...
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any, Iterator
 import torch
 from safetensors.torch import save_file
 from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.dlpack import from_dlpack, to_dlpack
 
 from batchweave.torch import StepLoader
 
@@ -27,6 +30,8 @@ WARMUP = 3
 AT_ONCE = 3
 RING_STEPS = 6
 SPIN_NS = 2_000_000
+# As the package does it: without looks at what else it might have been given.
+FROM_CAPSULE = getattr(torch._C, "_from_dlpack", from_dlpack)
 
 
 def tensors(mib: int) -> dict[str, torch.Tensor]:
@@ -75,6 +80,15 @@ def look(batch: dict[str, Any]) -> None:
         tensor[::1024].sum()
 
 
+def made(capsules: dict[str, Any]) -> float:
+    """The ceiling."""
+    began = time.perf_counter_ns()
+    batch = {name: FROM_CAPSULE(capsule) for name, capsule in capsules.items()}
+    took = (time.perf_counter_ns() - began) / 1e3
+    look(batch)
+    return took
+
+
 def ready(mib: int) -> None:
     time.sleep(0.02 + AT_ONCE * 0.003 * mib)
     until = time.perf_counter_ns() + SPIN_NS
@@ -88,7 +102,8 @@ def measure(stream: str, directory: str, mib: int, rounds: int) -> dict[str, lis
     )
     steps = (rounds + WARMUP) * AT_ONCE
     worker = iter(DataLoader(Same(mib, steps), batch_size=None, num_workers=1, prefetch_factor=4))
-    took: dict[str, list[float]] = {"next": [], "release": [], "worker": []}
+    took: dict[str, list[float]] = {"next": [], "release": [], "worker": [], "made": []}
+    there = tensors(mib)
     for round_number in range(rounds + WARMUP):
         ready(mib)
         for _ in range(AT_ONCE):
@@ -100,6 +115,8 @@ def measure(stream: str, directory: str, mib: int, rounds: int) -> dict[str, lis
             if round_number >= WARMUP:
                 took["next"].append(taken)
                 took["release"].append(released)
+        for _ in range(AT_ONCE):
+            took["made"].append(made({name: to_dlpack(tensor) for name, tensor in there.items()}))
         ready(mib)
         for _ in range(AT_ONCE):
             worked, batch = timed(worker)
