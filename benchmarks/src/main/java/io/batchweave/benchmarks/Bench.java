@@ -147,9 +147,9 @@ public final class Bench {
         Verdict verdict = bar.measure(run);
         double seconds = (System.nanoTime() - beganNs) / 1e9;
         report.add(verdict, load, seconds);
-        run.say("  %s, %.0f s".formatted(verdict.outcome(), seconds));
+        run.say("%s: %s, %.0f s".formatted(bar.name(), verdict.outcome(), seconds));
       } catch (Throwable e) { // an error of one bar, too, is no reason to lose the others
-        run.say("  could not be measured: " + e);
+        run.say(bar.name() + ": could not be measured: " + e);
         report.addUnmeasured(bar.name(), e.toString());
       }
       // Whoever stops a long run keeps what it has come to.
