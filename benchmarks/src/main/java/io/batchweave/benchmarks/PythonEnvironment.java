@@ -30,7 +30,7 @@ record PythonEnvironment(Path python) {
   }
 
   /**
-   * The environment that the tests made, unless another one is named.
+   * The environment that the launcher made and names; without a launcher one that lies there.
    *
    * @throws IOException if there is none; the message says how to make it
    */

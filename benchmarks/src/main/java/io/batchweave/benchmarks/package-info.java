@@ -11,8 +11,8 @@
  *       flatness}; those in Python, {@code handoff-python}, {@code pytorch-peers} and {@code
  *       end-to-end}, run in the tests' environment, which {@link
  *       io.batchweave.benchmarks.PythonEnvironment} finds;
- *   <li>classes of JMH, run in a JVM of their own by {@link io.batchweave.benchmarks.JmhBar}; each
- *       states its question and its ceiling.
+ *   <li>classes of JMH, each method in a JVM of its own, one after the other, by {@link
+ *       io.batchweave.benchmarks.JmhBar}; each states its question and its ceiling.
  * </ul>
  *
  * <p>Loaders of others are installed the first time that a bar needs them, into an environment of
@@ -23,7 +23,12 @@
  * io.batchweave.benchmarks.KafkaSettings} has what somebody who knows Kafka would set.
  *
  * <p>Ratios come first: a ceiling is measured interleaved with what it bounds, so that what the
- * machine does meanwhile falls on both. Intervals are 95 % bootstrap intervals of the median.
+ * machine does meanwhile falls on both; by JMH it is not, so there only a factor says something.
+ * Intervals are 95 % bootstrap intervals of the median; those of a ratio are drawn from both sides.
+ *
+ * <p>Where a run has several bars, each has a JVM of its own ({@link
+ * io.batchweave.benchmarks.BarProcess}) and gives the figure that it gives alone. The launcher
+ * makes what they need before: the S3 server and the Python environment.
  *
  * <p>A run ends with a table in Markdown below what it was measured on ({@link
  * io.batchweave.benchmarks.Report}), and writes it, the same as JSON, and pictures ({@link
