@@ -245,7 +245,8 @@ static inline bw_status bw_aeron_map(bw_aeron *aeron, bw_error *error) {
     const bool known = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
     if (!known || status.st_size < BW_AERON_CNC_META_LENGTH) {
         (void)close(descriptor);
-        (void)bw_fail(error, BW_ERROR_CORRUPT, "cnc.dat is too short: path=%s bytes=%lld", path,
+        /* A driver makes it empty; one that was killed then left it so, until the next. */
+        (void)bw_fail(error, BW_ERROR_NO_DAEMON, "cnc.dat is too short: path=%s bytes=%lld", path,
                 known ? (long long)status.st_size : -1LL);
         return BW_AGAIN;
     }
@@ -332,10 +333,10 @@ static inline bw_status bw_aeron_connect(bw_aeron *aeron, const char *directory,
             return status;
         }
         if (bw_now_ns() >= deadline_ns) {
-            if (error != NULL && error->status != BW_ERROR_CORRUPT) {
+            if (error != NULL) {
                 error->status = BW_ERROR_NO_DAEMON;
             }
-            return error != NULL ? error->status : BW_ERROR_NO_DAEMON;
+            return BW_ERROR_NO_DAEMON;
         }
         bw_sleep_ns(INT64_C(2000000));
     }

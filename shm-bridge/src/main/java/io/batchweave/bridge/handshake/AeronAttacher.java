@@ -169,8 +169,8 @@ public final class AeronAttacher implements Attacher {
   @Override
   public boolean isResponding() {
     File aeron = daemonDirectory.resolve(HandshakeProtocol.AERON_DIRECTORY).toFile();
-    // Without that file the daemon is only just starting.
-    return !new File(aeron, CncFileDescriptor.CNC_FILE).exists()
+    // Without that file, or while it is empty, the daemon is only just starting.
+    return new File(aeron, CncFileDescriptor.CNC_FILE).length() == 0
         || CommonContext.isDriverActive(aeron, RESPONSE_MILLIS, ignored -> {});
   }
 
