@@ -20,6 +20,7 @@ import io.batchweave.format.TgbEntry;
 import io.batchweave.log.Bits;
 import io.batchweave.log.Fold;
 import io.batchweave.log.LogWriter;
+import io.batchweave.log.Machine;
 import io.batchweave.log.State;
 import io.batchweave.log.Verdict;
 import io.batchweave.retain.CollectPolicy.Effect;
@@ -27,6 +28,7 @@ import io.batchweave.retain.CollectPolicy.Versions;
 import io.batchweave.retain.CollectorMachine.Phase;
 import io.batchweave.simulate.ModelStore;
 import io.batchweave.store.StoreRequest;
+import io.batchweave.store.StoreResponse;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -298,6 +300,61 @@ class CollectorMachineTest {
     }
     for (long step = now.horizon(); step < made.size(); step++) {
       assertTrue(fresh.objects().containsKey(ObjectNames.data(made.get((int) step))));
+    }
+  }
+
+  /** D13: data that the store did not delete keeps the segments, which tell where to look on. */
+  @Test
+  void shouldKeepSegmentsWhileDataBelowThemIsLeft() {
+    fence("p");
+    List<DataObject> made = produce("p", 600);
+    log.snapshot();
+    pin("c", 600);
+    Set<String> segments = Set.of(ObjectNames.segment(0), ObjectNames.segment(1));
+    assertEquals(segments, keys(ObjectNames.SEGMENTS));
+    CollectorMachine machine = new CollectorMachine(ONE_LIST, new Bits(++seed));
+    var _ = store.attach(new Refused(machine, store, ObjectNames.data(made.get(400))));
+    assertTrue(store.run(() -> machine.phase() == Phase.DONE, MAX_EVENTS));
+    catchUp();
+    assertEquals(1, machine.report().failedKeys());
+    assertKept(List.of(made.get(400)));
+    assertEquals(segments, keys(ObjectNames.SEGMENTS));
+    assertEquals(1, collect().data().objects());
+    assertKept(List.of());
+    assertEquals(Set.of(), keys(ObjectNames.SEGMENTS));
+  }
+
+  /** A collector whose store does not delete one object, and says so. */
+  private record Refused(CollectorMachine machine, ModelStore store, String key)
+      implements Machine<Refused> {
+    @Override
+    public void onResponse(long requestId, StoreResponse response, long nowNs, Requests requests) {
+      boolean left = response instanceof StoreResponse.Deleted && !store.objects().containsKey(key);
+      if (left) {
+        store.objects().put(key, Bytes.wrap(new byte[10]));
+      }
+      machine.onResponse(
+          requestId, left ? new StoreResponse.Deleted(List.of(key)) : response, nowNs, requests);
+    }
+
+    @Override
+    public void onTime(long nowNs, Requests requests) {
+      machine.onTime(nowNs, requests);
+    }
+
+    @Override
+    public long wakeAtNs() {
+      return machine.wakeAtNs();
+    }
+
+    @Override
+    public Refused copy() {
+      return new Refused(machine.copy(), store, key);
+    }
+
+    @Override
+    public long fingerprint() {
+      return machine.fingerprint();
     }
   }
 
