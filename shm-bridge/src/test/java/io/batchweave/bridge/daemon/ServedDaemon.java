@@ -53,14 +53,22 @@ final class ServedDaemon implements AutoCloseable {
     return awaitServing(DaemonFixture.SOON_NS);
   }
 
-  /** A large ring takes its time to allocate. */
+  /** A large ring takes its time to allocate. One that does not serve in time is killed. */
   ServedDaemon awaitServing(long timeoutNs) {
-    DaemonFixture.await(
-        "serving: " + lines,
-        () -> !process.isAlive() || lines.stream().anyMatch(line -> line.startsWith("serving: ")),
-        timeoutNs);
-    assertTrue(process.isAlive(), () -> "ended: " + lines);
-    return this;
+    boolean serves = false;
+    try {
+      DaemonFixture.await(
+          "serving: " + lines,
+          () -> !process.isAlive() || lines.stream().anyMatch(line -> line.startsWith("serving: ")),
+          timeoutNs);
+      assertTrue(process.isAlive(), () -> "ended: " + lines);
+      serves = true;
+      return this;
+    } finally {
+      if (!serves) {
+        process.destroyForcibly();
+      }
+    }
   }
 
   private void collect() {
