@@ -2,7 +2,8 @@ package io.batchweave.log;
 
 /**
  * How often a follower looks for a new version: about twice per version at the rate at which they
- * come, slower when nothing does.
+ * come, slower while nothing does. How long nothing came says little of how fast versions come once
+ * they do: a pause counts for no more than the longest wait.
  */
 final class Pace {
   /** Hits in a row after which a follower is behind and does not wait. */
@@ -41,18 +42,17 @@ final class Pace {
   void hit(long nowNs, Bits bits) {
     hits++;
     if (lastArrivalNs != 0) {
-      intervalNs = (3 * intervalNs + (nowNs - lastArrivalNs)) / 4;
+      intervalNs = (3 * intervalNs + Math.min(nowNs - lastArrivalNs, longestIntervalNs())) / 4;
     }
     lastArrivalNs = nowNs;
-    nextLookNs = hits >= BEHIND_HITS ? nowNs : nowNs + waitNs(bits);
+    nextLookNs = hits >= BEHIND_HITS ? nowNs : nowNs + waitNs(intervalNs, bits);
   }
 
   /** A look found nothing. */
   void miss(long nowNs, Bits bits) {
     hits = 0;
     lastArrivalNs = lastArrivalNs == 0 ? nowNs : lastArrivalNs;
-    intervalNs = Math.max(intervalNs, nowNs - lastArrivalNs);
-    nextLookNs = nowNs + waitNs(bits);
+    nextLookNs = nowNs + waitNs(Math.max(intervalNs, nowNs - lastArrivalNs), bits);
   }
 
   /** A LIST said where the head is. */
@@ -68,8 +68,13 @@ final class Pace {
     return nextLookNs;
   }
 
-  private long waitNs(Bits bits) {
-    long waitNs = Math.clamp(intervalNs / 2, policy.minPollNs(), policy.maxPollNs());
+  /** Whatever is longer makes no wait longer. */
+  private long longestIntervalNs() {
+    return 2 * policy.maxPollNs();
+  }
+
+  private long waitNs(long expectedNs, Bits bits) {
+    long waitNs = Math.clamp(expectedNs / 2, policy.minPollNs(), policy.maxPollNs());
     return waitNs - bits.nextBelow(waitNs / 8 + 1);
   }
 

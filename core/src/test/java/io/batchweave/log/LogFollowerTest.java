@@ -396,6 +396,37 @@ class LogFollowerTest {
     }
   }
 
+  /** How long nothing came says little of how fast versions come once they do. */
+  @Test
+  void shouldLookAsOftenAfterALongPauseAsBeforeIt() {
+    toHead();
+    follower.follow(LogFollower.Mode.PACED);
+    long beforeNs = slowestOfThirty(0);
+    long afterNs = slowestOfThirty(60_000_000_000L);
+    assertTrue(afterNs <= 2 * beforeNs, "beforeNs=" + beforeNs + " afterNs=" + afterNs);
+  }
+
+  /**
+   * After a pause thirty versions, 200 ms apart: how late the latest of the last twenty is seen.
+   */
+  private long slowestOfThirty(long pauseNs) {
+    long everyNs = 200_000_000L;
+    long beginNs = store.nowNs() + pauseNs;
+    long version = log.state().version();
+    for (int i = 1; i <= 30; i++) {
+      store.after(pauseNs + i * everyNs, () -> log.fill(log.state().version() + 1));
+    }
+    long slowestNs = 0;
+    for (int i = 1; i <= 30; i++) {
+      long seen = version + i;
+      assertTrue(store.run(() -> settledAt(seen), MAX_EVENTS));
+      if (i > 10) {
+        slowestNs = Math.max(slowestNs, store.nowNs() - beginNs - i * everyNs);
+      }
+    }
+    return slowestNs;
+  }
+
   private static long foldedVersion(LogEvent event) {
     return assertInstanceOf(LogEvent.Folded.class, event).outcome().version();
   }
