@@ -96,9 +96,9 @@ final class Ingest implements Bar {
     int share = run.pace() == BenchRun.Pace.FULL ? 1 : 2;
     int batches = (int) (roundBytes / size.batchBytes() / share);
     for (int round = -1; round < rounds; round++) {
-      // Each goes first in turn, ours is the last of them; the first round of all is not counted.
+      // Ours is the last of them; the first round of all is not counted.
       for (int i = 0; i < taken.size(); i++) {
-        int way = Math.floorMod(round + i, taken.size());
+        int way = Turns.of(round, i, taken.size());
         String folder = "way" + way + "-" + size.batchBytes() + "-" + (round + 1);
         Taken into = round < 0 ? new Taken() : taken.get(way);
         if (way < bareWays.size()) {

@@ -206,13 +206,13 @@ final class KafkaIngest implements Bar {
       this.kafka = KafkaLoad.open(broker, batchBytes);
     }
 
-    /** The first round of all is not counted; whoever comes first changes. */
+    /** The first round of all is not counted. */
     Map<Way, Taken> measure(int rounds) throws IOException, InterruptedException {
       Map<Way, Taken> taken = new EnumMap<>(Way.class);
       Way[] ways = Way.values();
       for (int round = 0; round <= rounds; round++) {
         for (int i = 0; i < ways.length; i++) {
-          Way way = ways[(round + i) % ways.length];
+          Way way = ways[Turns.of(round, i, ways.length)];
           Taken its = taken.computeIfAbsent(way, ignored -> new Taken());
           String fresh = way.key() + "-" + batchBytes + "-" + round;
           Taken into = round > 0 ? its : new Taken();

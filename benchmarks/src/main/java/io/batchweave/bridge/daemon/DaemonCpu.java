@@ -4,6 +4,7 @@ import io.batchweave.benchmarks.Bar;
 import io.batchweave.benchmarks.BenchRun;
 import io.batchweave.benchmarks.ProcessTime;
 import io.batchweave.benchmarks.Sample;
+import io.batchweave.benchmarks.Turns;
 import io.batchweave.benchmarks.Verdict;
 import io.batchweave.bridge.daemon.ColdSteps.Way;
 import java.io.IOException;
@@ -15,10 +16,11 @@ import java.util.Map;
  * Question: what processor time does a daemon take to bring a MiB into the ring, against a Kafka
  * consumer in its best layout?
  *
- * <p>That of this process for reading all steps one after the other, servers not included. Judged
- * is the daemon's way on S3 against a consumer that looks at checksums, as the daemon does, and
- * hands out views; beside it a consumer as it comes, which copies each value, and one that looks at
- * nothing.
+ * <p>That of this process for reading all steps one after the other, servers not included; nor what
+ * it takes to follow the log, which a consumer need not, nor ranks, whose hand-off is {@code
+ * handoff-java}. Judged is the daemon's way on S3 against a consumer that looks at checksums, as
+ * the daemon does, and hands out views; beside it a consumer as it comes, which copies each value,
+ * and one that looks at nothing.
  *
  * <p>Ceiling: the bare GET of the CRT, which takes most of it.
  */
@@ -56,7 +58,7 @@ public final class DaemonCpu implements Bar {
       steps.warmUp(run);
       for (int round = 0; round < run.rounds(ROUNDS); round++) {
         for (int i = 0; i < WAYS.size(); i++) {
-          Way way = WAYS.get(Math.floorMod(round + i, WAYS.size()));
+          Way way = WAYS.get(Turns.of(round, i, WAYS.size()));
           long beforeNs = ProcessTime.nanos();
           steps.readAll(way);
           double taken = (ProcessTime.nanos() - beforeNs) / 1e6 / MIB;

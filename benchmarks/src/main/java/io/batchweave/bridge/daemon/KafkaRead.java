@@ -3,6 +3,7 @@ package io.batchweave.bridge.daemon;
 import io.batchweave.benchmarks.Bar;
 import io.batchweave.benchmarks.BenchRun;
 import io.batchweave.benchmarks.Sample;
+import io.batchweave.benchmarks.Turns;
 import io.batchweave.benchmarks.Verdict;
 import io.batchweave.bridge.daemon.ColdSteps.Way;
 import java.io.IOException;
@@ -113,7 +114,7 @@ public final class KafkaRead implements Bar {
     for (int round = 0; round < rounds; round++) {
       int step = Math.floorMod(round * 5, ColdSteps.STEPS);
       for (int i = 0; i < LATENCY.size(); i++) {
-        Way way = LATENCY.get(Math.floorMod(round + i, LATENCY.size()));
+        Way way = LATENCY.get(Turns.of(round, i, LATENCY.size()));
         double seconds = steps.get(way, step, Math.floorMod(round, NODES));
         latency.computeIfAbsent(way, ignored -> new Sample()).add(seconds);
       }
