@@ -175,6 +175,11 @@ public final class RingMachine {
     hash.add(commands.hashCode());
   }
 
+  /** Those of {@link #readers} whose going would change something: members, and who has a lease. */
+  List<Id128> lastingReaders() {
+    return members.lastingReaders();
+  }
+
   /** Reader files that are still to say Hello after a restart, and those that they replace. */
   Map<Id128, Id128> unsettled() {
     return unsettled;

@@ -32,7 +32,7 @@ final class RingMembers implements Iterable<RingMember> {
   void hash(StateHash hash) {
     hash.add(members.size());
     members.forEach(member -> member.hash(hash));
-    hash.readers(holders.keySet());
+    hash.holders(holders.keySet());
   }
 
   /** In the order in which they came; removing while iterating is not allowed. */
@@ -95,6 +95,16 @@ final class RingMembers implements Iterable<RingMember> {
         readers.add(member.reader);
       }
     }
+    return readers;
+  }
+
+  /** The same without holders of nothing. */
+  List<Id128> lastingReaders() {
+    List<Id128> readers = readers();
+    readers.removeIf(reader -> {
+      List<Lease> leases = holders.get(reader);
+      return leases != null && leases.isEmpty() && find(reader) == null;
+    });
     return readers;
   }
 

@@ -40,6 +40,11 @@ class StateHash {
     return this;
   }
 
+  /** Reader files that take nothing any more; their leases are added where they lie. */
+  StateHash holders(Collection<Id128> readers) {
+    return readers(readers);
+  }
+
   /** The number of a generation. */
   StateHash generation(long number) {
     return add(number);

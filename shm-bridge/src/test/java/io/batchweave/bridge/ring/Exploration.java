@@ -15,10 +15,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * Every interleaving of a small {@link RingWorld}: each rank's stores and loads, requests that end
  * or are cancelled, looks of the daemon, deaths of ranks at any moment and of daemons between any
- * two of its commands. In one state of {@value #SAMPLE} it is tried whether, left alone, all comes
- * to a good end.
+ * two of its commands, those of a takeover included. In one state of {@value #SAMPLE} it is tried
+ * whether, left alone, all comes to a good end.
  *
- * <p>Two things are not gone into, as nothing else could follow:
+ * <p>What differs only in what {@link WorldHash} leaves out is one world. Beside that, four things
+ * are not gone into, as nothing else could follow:
  *
  * <ul>
  *   <li>a world where at least as much could still go wrong before: all that follows now followed
@@ -26,9 +27,15 @@ import org.jspecify.annotations.Nullable;
  *   <li>how long a rank's process is missing: the next one is there at once. It says nothing before
  *       its Hello, which may come at any time, and no other looks at anything but the locks, which
  *       are gone
+ *   <li>a daemon's death after a rank's move. Ranks do not see a death, and it takes with it
+ *       nothing of what they did, a Hello that is not answered yet included: in either order they
+ *       lead to one world. So a daemon dies at the beginning, between two of its commands, and
+ *       after each of its own moves
+ *   <li>moves that change nothing: a rank looks for a step that is not there, the daemon offers a
+ *       step when none is wanted
  * </ul>
  *
- * <p>{@link #compare} goes into both, with exact fingerprints, and finds the same worlds.
+ * <p>{@link #compare} goes into all of them, with exact fingerprints, and finds the same worlds.
  */
 final class Exploration {
   /**
@@ -154,6 +161,9 @@ final class Exploration {
 
   private final Scope scope;
 
+  /** Whether what leads nowhere else is left out. */
+  private final boolean isReduced;
+
   /** By fingerprint of a world: what may still go wrong there, as far as it was gone into. */
   private final Long2LongHashMap seen = new Long2LongHashMap(0);
 
@@ -176,6 +186,7 @@ final class Exploration {
 
   private Exploration(Scope scope, boolean isExact) {
     this.scope = scope;
+    this.isReduced = !isExact;
     this.followers = isExact ? new Long2LongHashMap(0) : null;
     int ways = (scope.daemonDeaths() + 1) * (scope.rankDeaths() + 1) * (scope.anew() + 1);
     assertTrue(ways <= Long.SIZE, "too much may go wrong");
@@ -204,6 +215,7 @@ final class Exploration {
     RingWorld first = new RingWorld(scope.shape(), new Script(Set.of()));
     first.bug = bug;
     add(first, scope.daemonDeaths(), scope.rankDeaths(), scope.anew());
+    die(open.getFirst(), RingWorld::die);
     while (!open.isEmpty() && states < scope.maxStates()) {
       // The latest first, so that few wait; where not all is looked at, every other time any.
       boolean isAny = !scope.isWhole() && bits.nextBelow(2) == 0;
@@ -220,7 +232,14 @@ final class Exploration {
         completed++;
       }
     }
-    return new Found(states, worlds.size(), moves, completed, open.isEmpty(), takeovers, closes);
+    return new Found(
+        states,
+        followers == null ? seen.size() : worlds.size(),
+        moves,
+        completed,
+        open.isEmpty(),
+        takeovers,
+        closes);
   }
 
   private void compareFollowers(Node node) {
@@ -248,7 +267,7 @@ final class Exploration {
     if (isNew(node)) {
       states++;
       open.add(node);
-      if (world.ranks.stream().allMatch(rank -> rank.alive || rank.finished)) {
+      if (followers != null && world.ranks.stream().allMatch(rank -> rank.alive || rank.finished)) {
         worlds.add(node.fingerprint());
       }
       takeovers = Math.max(takeovers, world.takeovers);
@@ -286,7 +305,9 @@ final class Exploration {
       int number = i;
       ModelRank rank = world.ranks.get(number);
       if (rank.alive && !rank.finished) {
-        move(node, next -> next.step(next.ranks.get(number)));
+        if (!isReduced || !world.isWaiting(rank)) {
+          move(node, 1, next -> next.step(next.ranks.get(number)));
+        }
         if (node.rankDeaths() > 0) {
           RingWorld next = world.copy();
           ModelRank killed = next.ranks.get(number);
@@ -302,48 +323,59 @@ final class Exploration {
           add(next, node.daemonDeaths(), node.rankDeaths(), node.anew() - 1);
         }
       } else if (!rank.finished) {
-        move(node, next -> next.restart(next.ranks.get(number), next.ranks.get(number).nextStep));
+        move(
+            node, 1, next -> next.restart(next.ranks.get(number), next.ranks.get(number).nextStep));
       }
     }
     if (world.down) {
-      move(node, RingWorld::startDaemon);
+      move(node, 0, RingWorld::startDaemon);
       return;
     }
-    move(node, RingWorld::offer);
-    if (!world.fetches.isEmpty()) {
-      move(node, next -> next.fetchMore(true));
+    if (!isReduced || world.machine.wantedStep() >= 0) {
+      move(node, 1, RingWorld::offer);
     }
-    move(node, next -> next.look(true));
-    if (node.daemonDeaths() > 0) {
-      die(node, next -> next.dieAfter(0));
+    if (!world.fetches.isEmpty()) {
+      move(node, 0, next -> next.fetchMore(true));
+    }
+    move(node, 1, next -> next.look(true));
+    if (!isReduced) {
+      die(node, RingWorld::die);
     }
   }
 
-  /** One action in every way, and with the daemon dying in the middle of it. */
-  private void move(Node node, Consumer<RingWorld> action) {
+  /**
+   * One action in every way, and with the daemon dying in the middle of it or right after it.
+   *
+   * @param fewest commands that it carries out before it dies: one where dying before the first is
+   *     dying before the action
+   */
+  private void move(Node node, int fewest, Consumer<RingWorld> action) {
     Script script = new Script(scope.whims());
     int most = 0;
     do {
       RingWorld next = node.world().copy();
       next.choices = script;
-      int before = next.commands;
       action.accept(next);
       moves++;
       add(next, node.daemonDeaths(), node.rankDeaths(), node.anew());
-      most = Math.max(most, next.commands - before);
+      most = Math.max(most, next.commands);
     } while (script.next());
-    for (int left = 0; left < most && node.daemonDeaths() > 0; left++) {
+    for (int left = isReduced ? fewest : 0; left <= most; left++) {
       int crash = left;
       die(
           node,
           dying -> {
             dying.limit(crash);
             action.accept(dying);
+            dying.die();
           });
     }
   }
 
   private void die(Node node, Consumer<RingWorld> action) {
+    if (node.daemonDeaths() == 0) {
+      return;
+    }
     Set<Choices.Whim> whims = EnumSet.of(Choices.Whim.LATE_WRITE);
     whims.addAll(scope.whims());
     Script script = new Script(whims);
@@ -352,9 +384,7 @@ final class Exploration {
       next.choices = script;
       action.accept(next);
       moves++;
-      if (next.down) {
-        add(next, node.daemonDeaths() - 1, node.rankDeaths(), node.anew());
-      }
+      add(next, node.daemonDeaths() - 1, node.rankDeaths(), node.anew());
     } while (script.next());
   }
 
@@ -364,7 +394,6 @@ final class Exploration {
     if (world.down) {
       world.startDaemon();
     }
-    world.limit(Long.MAX_VALUE);
     int rounds = 0;
     while (world.ranks.stream().anyMatch(rank -> !rank.finished)) {
       for (ModelRank rank : world.ranks) {

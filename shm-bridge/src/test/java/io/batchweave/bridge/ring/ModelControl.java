@@ -14,9 +14,12 @@ final class ModelControl {
   int state = ControlDescriptor.STATE_NEW;
   CloseReason reason = CloseReason.SHUTDOWN;
   boolean dropped;
-  final Map<Long, StepRegion> regions = new HashMap<>();
-  final Map<Long, Integer> kinds = new TreeMap<>();
-  final Map<Integer, Long> slots = new TreeMap<>();
+  Map<Long, StepRegion> regions = new HashMap<>();
+  Map<Long, Integer> kinds = new TreeMap<>();
+  Map<Integer, Long> slots = new TreeMap<>();
+
+  /** Whether a copy has the same maps: whoever writes takes its own first. */
+  private boolean isShared;
 
   /** How the ring stood when its daemon last said so; decides something only with {@code KEEP}. */
   RingStatus status = RingStatus.IDLE;
@@ -31,10 +34,21 @@ final class ModelControl {
     copy.reason = reason;
     copy.dropped = dropped;
     copy.status = status;
-    copy.regions.putAll(regions);
-    copy.kinds.putAll(kinds);
-    copy.slots.putAll(slots);
+    copy.regions = regions;
+    copy.kinds = kinds;
+    copy.slots = slots;
+    copy.isShared = true;
+    isShared = true;
     return copy;
+  }
+
+  private void own() {
+    if (isShared) {
+      regions = new HashMap<>(regions);
+      kinds = new TreeMap<>(kinds);
+      slots = new TreeMap<>(slots);
+      isShared = false;
+    }
   }
 
   StepRegion region(long n) {
@@ -46,8 +60,20 @@ final class ModelControl {
   }
 
   void allocate(long n, StepRegion region, int descriptorCount) {
+    own();
     regions.put(n, region);
     slots.put((int) (n % descriptorCount), n);
+  }
+
+  /** The daemon died while it wrote this one. */
+  void forget(long n, int descriptorCount) {
+    own();
+    slots.remove((int) (n % descriptorCount));
+  }
+
+  void publish(long n, int kind) {
+    own();
+    kinds.put(n, kind);
   }
 
   void close(CloseReason why) {

@@ -78,6 +78,7 @@ class RingExplorationTest {
     all(
         "1 reader, 4 steps, a daemon dies",
         new Exploration.Scope(oneReader(4), 1, 0, 0, Set.of(), ALL));
+    all("2 steps, a daemon dies", new Exploration.Scope(ring(2), 1, 0, 0, Set.of(), ALL));
     some("2 steps, two daemons die", new Exploration.Scope(ring(2), 2, 0, 0, Set.of(), SOME));
     some("3 steps, daemon and rank die", new Exploration.Scope(ring(3), 1, 1, 0, Set.of(), SOME));
   }
@@ -90,6 +91,7 @@ class RingExplorationTest {
   void shouldLeaveNothingOutThatDecides() {
     compare(new Exploration.Scope(oneReader(3), 1, 0, 0, Set.of(), ALL));
     compare(new Exploration.Scope(ring(1), 0, 1, 1, Set.of(), ALL));
+    compare(new Exploration.Scope(ring(1), 1, 0, 0, Set.of(), ALL));
   }
 
   private static void compare(Exploration.Scope scope) {

@@ -47,10 +47,10 @@ class RingMachineRandomTest {
       world.nowNs += world.below(60);
       act(world, true);
     }
+    world.limit(Long.MAX_VALUE);
     if (world.down) {
       world.startDaemon();
     }
-    world.dieAfter(Long.MAX_VALUE);
     // From here on nobody dies any more, and everybody gets to the end.
     if (isRoomy(seed)) { // whatever they keep
       world.ranks.forEach(world::keepNoMoreThanAllowed);
@@ -137,13 +137,13 @@ class RingMachineRandomTest {
         if (world.down) {
           world.startDaemon();
         } else if (world.below(8) == 0) {
-          world.dieAfter(world.below(12));
+          world.limit(world.below(12));
         }
       }
       case 35 -> {
         if (world.down) {
+          world.limit(world.below(3) == 0 ? world.below(6) : Long.MAX_VALUE);
           world.startDaemon();
-          world.dieAfter(world.below(3) == 0 ? world.below(6) : Long.MAX_VALUE);
         }
       }
       default -> world.step(rank);

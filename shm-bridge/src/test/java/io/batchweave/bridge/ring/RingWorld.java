@@ -65,7 +65,7 @@ final class RingWorld {
   /** Commands that the daemon still carries out before it is killed. */
   private long commandsLeft = Long.MAX_VALUE;
 
-  /** Commands so far. */
+  /** Commands so far; a copy begins anew. */
   int commands;
 
   RingWorld(Shape shape, Choices choices) {
@@ -161,7 +161,7 @@ final class RingWorld {
     if (!down && commandsLeft-- <= 0) {
       die();
       if (command instanceof RingCommand.Allocate allocate) {
-        newest().slots.remove((int) (allocate.n() % settings.descriptorCount())); // in the middle
+        newest().forget(allocate.n(), settings.descriptorCount()); // in the middle
       }
     }
     if (!down) {
@@ -169,22 +169,18 @@ final class RingWorld {
     }
   }
 
-  /** The daemon is to be killed once it has carried out so many more commands. */
-  void dieAfter(long commandsToCome) {
-    limit(commandsToCome);
-    if (commandsToCome == 0 && !down) {
-      die();
-    }
-  }
-
-  /** The same, later. */
+  /** The daemon, or the next one, is to be killed before it carries out more commands. */
   void limit(long commandsToCome) {
     commandsLeft = commandsToCome;
   }
 
   /** With the daemon go its requests; what they wrote last is there. */
-  private void die() {
+  void die() {
+    if (down) {
+      return;
+    }
     down = true;
+    commandsLeft = Long.MAX_VALUE;
     ranks.forEach(rank -> rank.said = false); // whoever waits for an answer asks again
     for (Fetching fetching : fetches.values()) {
       StepRegion region = fetching.fetch().region();
@@ -199,7 +195,6 @@ final class RingWorld {
   /** The next daemon finds what this one left. */
   void startDaemon() {
     down = false;
-    commandsLeft = Long.MAX_VALUE;
     takeovers++;
     controls.values().removeIf(control -> control.state == ControlDescriptor.STATE_NEW);
     List<FoundRing.Generation> generations = new ArrayList<>();
@@ -211,11 +206,11 @@ final class RingWorld {
     }
     List<FoundRing.Reader> readers = new ArrayList<>();
     boolean isRead = false;
-    for (ModelReader file : files.values()) {
+    for (ModelReader file : inAnyOrder()) {
       ModelControl read = controls.get(file.attachedTo);
       boolean found = read != null && !read.dropped;
       boolean attaching = file.attachedTo == 0 && bug != RingBug.FORGETS_WHO_WAS_ATTACHING;
-      if (file.locked && (found || attaching)) {
+      if (found || attaching) {
         isRead |= found;
         file.expected = file.attachedTo;
         readers.add(
@@ -239,6 +234,21 @@ final class RingWorld {
       machine = new RingMachine(settings, last);
     }
     drain();
+  }
+
+  /** Reader files whose lock is held, as the next daemon comes across them. */
+  private List<ModelReader> inAnyOrder() {
+    List<ModelReader> left = new ArrayList<>();
+    for (ModelReader file : files.values()) {
+      if (file.locked) {
+        left.add(file);
+      }
+    }
+    List<ModelReader> ordered = new ArrayList<>();
+    while (!left.isEmpty()) {
+      ordered.add(left.remove((int) choices.below(left.size())));
+    }
+    return ordered;
   }
 
   /** What the next daemon reads of a file. */
@@ -301,7 +311,7 @@ final class RingWorld {
         if (publish.kind() == ControlDescriptor.KIND_READY) {
           checkBytes(region, tag(region.step(), control.create.coordinates().size()));
         }
-        control.kinds.put(publish.n(), publish.kind());
+        control.publish(publish.n(), publish.kind());
       }
       case RingCommand.Close close -> {
         there(controls.get(close.generation())).close(close.reason());
@@ -548,6 +558,21 @@ final class RingWorld {
     } else {
       beginTake(rank, file);
     }
+  }
+
+  /** Whether nothing else than a message or a store of another lets this rank go on. */
+  boolean isWaiting(ModelRank rank) {
+    ModelReader file = rank.file;
+    if (file == null || !rank.former.isEmpty() || rank.taking) {
+      return false;
+    }
+    if (!rank.attached) {
+      return rank.welcome == null && (rank.said || down);
+    }
+    ModelControl control = there(controls.get(file.attachedTo));
+    return file.taken - lowestHeld(file) <= shape.hold()
+        && control.kind(file.taken) == null
+        && control.state == ControlDescriptor.STATE_OPEN;
   }
 
   private static long lowestHeld(ModelReader file) {

@@ -1,18 +1,14 @@
 package io.batchweave.bridge.ring;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.LongSummaryStatistics;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
-import java.util.SortedSet;
-import java.util.TreeSet;
-import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,7 +18,9 @@ import org.jspecify.annotations.Nullable;
  * <ul>
  *   <li>names: a rank's reader files are numbered from the oldest that somebody still knows,
  *       generations in their order, fetches have none; a real reader file's name is random
- *   <li>which rank is which: all do the same, so the lower of the hashes under each order counts
+ *   <li>how many reader files without lock and lease there are that are no member's: the daemon's
+ *       next look forgets them, which makes room for nobody. Counted, a rank that is refused again
+ *       and again would never come to a world that was there before
  *   <li>what nobody looks at any more: control files that are dropped and read by no rank, the
  *       bytes of regions that nobody describes or holds (whoever is given them writes them all
  *       before anything reads them), what a dead rank thought
@@ -31,6 +29,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Unless it is exact, it leaves out more, for the reason given there:
  *
  * <ul>
+ *   <li>which rank is which: all do the same, so the lower of the hashes under each order counts
+ *   <li>whether there is such a reader file at all
  *   <li>of closed control files that nobody reads or was told to read, all: no rank can attach any
  *       more, and whether the daemon dropped them yet makes no difference to the next one. The
  *       newest counts while another is read: the next daemon begins there
@@ -47,6 +47,9 @@ import org.jspecify.annotations.Nullable;
  * <p>That this hides nothing is checked by {@link Exploration#compare}.
  */
 final class WorldHash extends StateHash {
+  /** Names of a rank's files: more than it ever has. */
+  private static final long FILES = 1_000;
+
   private final RingWorld world;
 
   /** Whether fields that decide nothing count too. */
@@ -55,68 +58,122 @@ final class WorldHash extends StateHash {
   /** By number of the rank: its place. */
   private final int[] places;
 
-  private final Map<Id128, Long> readers;
-  private final SortedSet<Long> generations;
+  /** Those known, by place of their ranks, each rank's in the order in which they were made. */
+  private final List<ModelReader> files;
+
+  /** Their names. */
+  private final long[] names;
+
+  /** Control files that are known. */
+  private final List<ModelControl> controls;
+
+  /** What the next daemon takes for the newest. */
+  private final @Nullable ModelControl newest;
+
+  /** Numbers of those known, ascending. */
+  private final List<Long> generations;
 
   private WorldHash(
       RingWorld world,
       boolean isExact,
       int[] places,
-      Map<Id128, Long> readers,
-      SortedSet<Long> generations) {
+      List<ModelReader> known,
+      List<ModelControl> controls,
+      List<Long> generations) {
     this.world = world;
     this.isExact = isExact;
     this.places = places;
-    this.readers = readers;
+    this.controls = controls;
+    this.newest = newest(world);
     this.generations = generations;
+    this.files = new ArrayList<>(known.size());
+    this.names = new long[known.size()];
+    for (int place = 0; place < places.length; place++) {
+      int count = 0;
+      for (ModelReader file : known) {
+        if (places[file.rank.number] == place) {
+          names[files.size()] = place * FILES + ++count;
+          files.add(file);
+        }
+      }
+    }
   }
 
   static long of(RingWorld world, boolean isExact) {
-    SortedSet<Long> generations = generations(world, isExact);
-    List<ModelReader> files = knownFiles(world);
+    List<ModelReader> known = knownFiles(world, isExact);
+    List<ModelControl> controls = knownControls(world, isExact);
+    List<Long> generations = generations(world, controls);
     long lowest = Long.MAX_VALUE;
-    for (int[] places : orders(world)) {
-      WorldHash hash = new WorldHash(world, isExact, places, names(files, places), generations);
-      hash.addWorld(files);
+    for (int[] places : isExact ? List.of(sameOrder(world)) : orders(world)) {
+      WorldHash hash = new WorldHash(world, isExact, places, known, controls, generations);
+      hash.addWorld();
       lowest = Math.min(lowest, hash.value());
     }
     return lowest;
   }
 
-  /** Ranks of one launch may change places; with more than two, or launches, nobody does. */
+  /**
+   * Ranks of one launch may change places; with more than two, or launches, nobody does. Where what
+   * they think tells the two apart, one order is enough.
+   */
   private static List<int[]> orders(RingWorld world) {
-    int count = world.ranks.size();
-    int[] same = new int[count];
+    int[] same = sameOrder(world);
+    if (same.length != 2 || world.sessions > 1) {
+      return List.of(same);
+    }
+    int[] exchanged = {1, 0};
+    int order = Long.compare(ownState(world.ranks.getFirst()), ownState(world.ranks.getLast()));
+    return order < 0 ? List.of(same) : order > 0 ? List.of(exchanged) : List.of(same, exchanged);
+  }
+
+  private static int[] sameOrder(RingWorld world) {
+    int[] same = new int[world.ranks.size()];
     Arrays.setAll(same, number -> number);
-    return count == 2 && world.sessions == 1 ? List.of(same, new int[] {1, 0}) : List.of(same);
+    return same;
+  }
+
+  /** Of a rank, what is the same whatever its place, and counts anyway. */
+  private static long ownState(ModelRank rank) {
+    long flags = (rank.alive ? 1 : 0) | (rank.finished ? 2 : 0);
+    if (rank.finished) {
+      return flags;
+    }
+    if (rank.alive) {
+      flags |= (rank.attached ? 4 : 0) | (rank.taking ? 8 : 0) | (rank.welcome == null ? 0 : 16);
+      flags |= (rank.file == null ? 0 : 32);
+    }
+    ModelReader file = rank.file;
+    return flags | rank.nextStep << 8 | (file == null ? 0 : file.taken << 24);
   }
 
   /** Files that a rank, the daemon or the next one can still tell apart from none. */
-  private static List<ModelReader> knownFiles(RingWorld world) {
-    Set<Id128> known = new HashSet<>();
-    if (!world.down) {
-      known.addAll(world.machine.readers());
-      known.addAll(world.machine.unsettled().keySet());
-      known.addAll(world.machine.unsettled().values());
+  private static List<ModelReader> knownFiles(RingWorld world, boolean isExact) {
+    List<ModelReader> known = new ArrayList<>(world.files.size());
+    List<Id128> read = world.down ? List.of() : world.machine.lastingReaders();
+    List<Id128> forgotten = world.down || !isExact ? List.of() : world.machine.readers();
+    boolean isAnyForgotten = false;
+    Map<Id128, Id128> unsettled = world.down ? Map.of() : world.machine.unsettled();
+    for (ModelReader file : world.files.values()) {
+      if (file.locked
+          || read.contains(file.id)
+          || unsettled.containsKey(file.id)
+          || unsettled.containsValue(file.id)) {
+        known.add(file);
+      } else if (!isAnyForgotten && forgotten.contains(file.id)) {
+        isAnyForgotten = true;
+        known.add(file);
+      }
     }
-    return world.files.values().stream()
-        .filter(file -> file.locked || known.contains(file.id))
-        .toList();
-  }
-
-  private static Map<Id128, Long> names(List<ModelReader> files, int[] places) {
-    Map<Id128, Long> names = new HashMap<>();
-    int[] counts = new int[places.length];
-    for (ModelReader file : files) {
-      int rank = file.rank.number;
-      names.put(file.id, places[rank] * 1_000L + ++counts[rank]);
-    }
-    return names;
+    return known;
   }
 
   private static boolean isRead(RingWorld world, long generation) {
-    return world.files.values().stream()
-        .anyMatch(file -> file.locked && file.attachedTo == generation);
+    for (ModelReader file : world.files.values()) {
+      if (file.locked && file.attachedTo == generation) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static boolean isKnown(RingWorld world, ModelControl control, boolean isExact) {
@@ -135,43 +192,67 @@ final class WorldHash extends StateHash {
 
   /** Whether a rank is still to attach there. */
   private static boolean isWelcome(RingWorld world, long generation) {
-    return world.ranks.stream()
-        .anyMatch(
-            rank -> rank.alive && rank.welcome != null && rank.welcome.generation() == generation);
+    for (ModelRank rank : world.ranks) {
+      if (rank.alive && rank.welcome != null && rank.welcome.generation() == generation) {
+        return true;
+      }
+    }
+    return false;
   }
 
   /** What the next daemon takes for the newest. */
   private static @Nullable ModelControl newest(RingWorld world) {
-    return world.controls.values().stream()
-        .filter(control -> !control.dropped && control.state != ControlDescriptor.STATE_NEW)
-        .reduce((first, second) -> second)
-        .orElse(null);
+    ModelControl newest = null;
+    for (ModelControl control : world.controls.values()) {
+      if (!control.dropped && control.state != ControlDescriptor.STATE_NEW) {
+        newest = control;
+      }
+    }
+    return newest;
   }
 
   /** Whether the next daemon takes over at all, or may once a rank has attached. */
   private static boolean isAnyFound(RingWorld world) {
-    return world.controls.values().stream()
-        .filter(control -> !control.dropped)
-        .mapToLong(control -> control.create.generation())
-        .anyMatch(number -> isRead(world, number) || isWelcome(world, number));
+    for (ModelControl control : world.controls.values()) {
+      long number = control.create.generation();
+      if (!control.dropped && (isRead(world, number) || isWelcome(world, number))) {
+        return true;
+      }
+    }
+    return false;
   }
 
-  private static SortedSet<Long> generations(RingWorld world, boolean isExact) {
-    SortedSet<Long> numbers = new TreeSet<>();
-    world.controls.forEach((number, control) -> {
+  private static List<ModelControl> knownControls(RingWorld world, boolean isExact) {
+    List<ModelControl> known = new ArrayList<>(world.controls.size());
+    for (ModelControl control : world.controls.values()) {
       if (isKnown(world, control, isExact)) {
-        numbers.add(number);
+        known.add(control);
       }
-    });
+    }
+    return known;
+  }
+
+  private static List<Long> generations(RingWorld world, List<ModelControl> controls) {
+    List<Long> numbers = new ArrayList<>();
+    for (ModelControl control : controls) {
+      addOnce(numbers, control.create.generation());
+    }
     if (!world.down) {
-      numbers.add(world.machine.generation());
+      addOnce(numbers, world.machine.generation());
     }
     for (ModelReader file : world.files.values()) {
       if (file.locked) {
-        numbers.add(file.attachedTo);
+        addOnce(numbers, file.attachedTo);
       }
     }
+    Collections.sort(numbers);
     return numbers;
+  }
+
+  private static void addOnce(List<Long> numbers, Long number) {
+    if (!numbers.contains(number)) {
+      numbers.add(number);
+    }
   }
 
   @Override
@@ -180,7 +261,12 @@ final class WorldHash extends StateHash {
   }
 
   private long name(Id128 reader) {
-    return readers.getOrDefault(reader, 0L);
+    for (int i = 0; i < names.length; i++) {
+      if (files.get(i).id.equals(reader)) {
+        return names[i];
+      }
+    }
+    return 0;
   }
 
   @Override
@@ -211,23 +297,50 @@ final class WorldHash extends StateHash {
   }
 
   @Override
-  StateHash readers(Collection<Id128> names) {
-    add(names.size());
-    names.stream().mapToLong(this::name).sorted().forEach(this::add);
+  StateHash readers(Collection<Id128> readers) {
+    long[] sorted = new long[readers.size()];
+    int count = 0;
+    for (Id128 reader : readers) {
+      sorted[count++] = name(reader);
+    }
+    return addSorted(sorted, count);
+  }
+
+  @Override
+  StateHash holders(Collection<Id128> readers) {
+    long[] sorted = new long[readers.size()];
+    int count = 0;
+    for (Id128 reader : readers) {
+      long name = name(reader);
+      if (name != 0) {
+        sorted[count++] = name;
+      }
+    }
+    return addSorted(sorted, count);
+  }
+
+  private StateHash addSorted(long[] fields, int count) {
+    Arrays.sort(fields, 0, count);
+    add(count);
+    for (int i = 0; i < count; i++) {
+      add(fields[i]);
+    }
     return this;
   }
 
   @Override
   StateHash generation(long number) {
-    return add(generations.contains(number) ? 1 + generations.headSet(number).size() : 0)
-        .add(number == 0 ? 1 : 0);
+    return add(1 + generations.indexOf(number)).add(number == 0 ? 1 : 0);
   }
 
   @Override
   StateHash coordinates(List<Coordinate> coordinates) {
-    add(coordinates.size());
-    coordinates.stream().mapToLong(place -> places[place.dp()]).sorted().forEach(this::add);
-    return this;
+    long[] sorted = new long[coordinates.size()];
+    int count = 0;
+    for (Coordinate coordinate : coordinates) {
+      sorted[count++] = places[coordinate.dp()];
+    }
+    return addSorted(sorted, count);
   }
 
   @Override
@@ -236,31 +349,31 @@ final class WorldHash extends StateHash {
     return add(fetching == null ? -1 : fetching.fetch().region().offset());
   }
 
-  private void addWorld(List<ModelReader> files) {
+  private void addWorld() {
     add(world.down ? 1 : 0);
     if (!world.down) {
       world.machine.hash(this);
     }
-    world.controls.values().stream()
-        .filter(control -> isKnown(world, control, isExact))
-        .forEach(this::addControl);
-    files.stream()
-        .sorted(Comparator.comparingLong(file -> name(file.id)))
-        .forEach(file -> addFile(file));
-    world.ranks.stream()
-        .sorted(Comparator.comparingInt(rank -> places[rank.number]))
-        .forEach(this::addRank);
-    world.fetches.values().stream()
-        .sorted(Comparator.comparingLong(fetching -> fetching.fetch().region().offset()))
-        .forEach(this::addFetch);
-    addMemory(files);
+    controls.forEach(this::addControl);
+    files.forEach(this::addFile);
+    for (int place = 0; place < places.length; place++) {
+      for (ModelRank rank : world.ranks) {
+        if (places[rank.number] == place) {
+          addRank(rank);
+        }
+      }
+    }
+    List<RingWorld.Fetching> fetches = new ArrayList<>(world.fetches.values());
+    fetches.sort(Comparator.comparingLong(fetching -> fetching.fetch().region().offset()));
+    fetches.forEach(this::addFetch);
+    addMemory();
   }
 
   private void addControl(ModelControl control) {
     generation(control.create.generation()).add(control.state).add(control.dropped ? 1 : 0);
     add(control.reason == CloseReason.NEW_SESSION ? 1 : 0);
     boolean isClosed = control.state == ControlDescriptor.STATE_CLOSED;
-    boolean isWhole = isExact || !isClosed || control == newest(world);
+    boolean isWhole = isExact || !isClosed || control == newest;
     if (isWhole) {
       add(control.create.firstStep()).coordinates(control.create.coordinates());
       addSlots(control, Long.MIN_VALUE, Long.MAX_VALUE);
@@ -304,12 +417,12 @@ final class WorldHash extends StateHash {
   }
 
   private void addSlots(ModelControl control, long from, long to) {
-    control.slots.values().stream()
-        .filter(n -> n >= from && n <= to)
-        .forEach(n -> {
-          StepRegion region = control.region(n);
-          add(n).add(region.step()).add(region.offset()).add(region.lengthBytes());
-        });
+    for (long n : control.slots.values()) {
+      if (n >= from && n <= to) {
+        StepRegion region = control.region(n);
+        add(n).add(region.step()).add(region.offset()).add(region.lengthBytes());
+      }
+    }
     add(Long.MIN_VALUE);
   }
 
@@ -328,9 +441,11 @@ final class WorldHash extends StateHash {
   /** What it took and did not release; whether it is about to back out the rank tells. */
   private void addTaken(ModelReader file) {
     add(file.taken);
-    LongStream.range(file.firstN, file.taken)
-        .filter(n -> !file.acked.contains(n))
-        .forEach(this::add);
+    for (long n = file.firstN; n < file.taken; n++) {
+      if (!file.acked.contains(n)) {
+        add(n);
+      }
+    }
     add(Long.MIN_VALUE);
   }
 
@@ -346,7 +461,9 @@ final class WorldHash extends StateHash {
       addWhere(!rank.attached && welcome == null, rank.said ? 1 : 0);
       add(rank.file == null ? 0 : name(rank.file.id));
       addWhere(rank.file == null, name(rank.previous));
-      readers(rank.former.stream().map(file -> file.id).toList());
+      List<Id128> former = new ArrayList<>(rank.former.size());
+      rank.former.forEach(file -> former.add(file.id));
+      readers(former);
       if (welcome != null) {
         generation(welcome.generation()).add(welcome.firstN()).add(welcome.firstStep());
         ModelControl control = world.controls.get(welcome.generation());
@@ -362,27 +479,25 @@ final class WorldHash extends StateHash {
   }
 
   /** Whether the bytes of regions are right that a descriptor of the newest or a rank names. */
-  private void addMemory(List<ModelReader> files) {
-    ModelControl newest = newest(world);
-    if (newest != null && isKnown(world, newest, isExact)) {
-      int slices = newest.create.coordinates().size();
-      newest
-          .slots
-          .values()
-          .forEach(n -> addBytes(newest.region(n), RingWorld.tag(newest.region(n).step(), slices)));
+  private void addMemory() {
+    ModelControl described = newest;
+    if (described != null && controls.contains(described)) {
+      for (long n : described.slots.values()) {
+        addBytes(described, described.region(n));
+      }
     }
-    files.stream()
-        .filter(file -> file.locked)
-        .sorted(Comparator.comparingLong(file -> name(file.id)))
-        .forEach(file -> {
-          ModelControl control = world.controls.get(file.attachedTo);
-          if (control != null) {
-            int slices = control.create.coordinates().size();
-            file.held
-                .values()
-                .forEach(region -> addBytes(region, RingWorld.tag(region.step(), slices)));
-          }
-        });
+    for (ModelReader file : files) {
+      ModelControl control = world.controls.get(file.attachedTo);
+      if (file.locked && control != null) {
+        for (StepRegion region : file.held.values()) {
+          addBytes(control, region);
+        }
+      }
+    }
+  }
+
+  private void addBytes(ModelControl control, StepRegion region) {
+    addBytes(region, RingWorld.tag(region.step(), control.create.coordinates().size()));
   }
 
   private void addBytes(StepRegion region, int tag) {
