@@ -79,7 +79,6 @@ public final class Bench {
     bars.add(new KafkaRead());
     bars.add(new DaemonCpu());
     bars.add(new KafkaPoll());
-    bars.add(new JcstressBar());
     bars.add(new SmallBatches());
     bars.add(new FlatnessBar());
     bars.add(new CommitScaling());
@@ -89,6 +88,7 @@ public final class Bench {
     bars.add(FoldBenchmark.bar());
     bars.add(CodecBenchmark.bar());
     bars.add(SafetensorsBenchmark.bar());
+    bars.add(new JcstressBar()); // long, and no figure of speed
     return bars;
   }
 

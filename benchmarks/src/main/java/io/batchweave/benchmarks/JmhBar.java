@@ -20,19 +20,21 @@ import org.openjdk.jmh.runner.options.VerboseMode;
 public record JmhBar(
     String name, String question, Class<?> benchmarks, Function<JmhResults, Verdict> judge)
     implements Bar {
-  private static final int WARMUP_ITERATIONS = 20;
+  private static final int WARMUP_ITERATIONS = 15;
+  private static final int QUICK_WARMUP_ITERATIONS = 8; // with fewer it is not compiled
   private static final int ITERATIONS = 12;
   private static final TimeValue TIME = TimeValue.milliseconds(200);
 
   @Override
   public Verdict measure(BenchRun run) throws Exception {
     int iterations = run.rounds(ITERATIONS);
+    boolean full = run.pace() == BenchRun.Pace.FULL;
     Collection<RunResult> results =
         new Runner(
                 new OptionsBuilder()
                     .include(benchmarks.getName().replace(".", "\\.") + "\\.")
                     .forks(1)
-                    .warmupIterations(run.rounds(WARMUP_ITERATIONS))
+                    .warmupIterations(full ? WARMUP_ITERATIONS : QUICK_WARMUP_ITERATIONS)
                     .warmupTime(TIME)
                     .measurementIterations(iterations)
                     .measurementTime(TIME)
