@@ -1,22 +1,12 @@
 package io.batchweave.client;
 
-import io.batchweave.BatchWeaveException;
-import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.format.Limits;
-import io.batchweave.store.ObjectStore;
-import java.security.SecureRandom;
 import java.util.concurrent.TimeUnit;
-import org.agrona.concurrent.NanoClock;
-import org.agrona.concurrent.SystemNanoClock;
 import org.jspecify.annotations.Nullable;
 
 /** Configures a {@link Producer}. Setters return this; {@link #conclude} checks, once. */
-public final class ProducerContext {
-  private @Nullable ObjectStore store;
+public final class ProducerContext extends ClientContext<ProducerContext> {
   private @Nullable String producerId;
-  private @Nullable MachineAgent agent;
-  private NanoClock nanoClock = SystemNanoClock.INSTANCE;
-  private long seed = new SecureRandom().nextLong();
   private long maxPendingBytes = 256L << 20;
   private int maxPendingBatches = 16_384;
   private int maxUploads = 8;
@@ -24,22 +14,19 @@ public final class ProducerContext {
   private long closeTimeoutNs = TimeUnit.SECONDS.toNanos(60);
   private long stallTimeoutNs = TimeUnit.MINUTES.toNanos(10);
   private CommitListener commitListener = (seq, step) -> {};
-  private boolean concluded;
 
   /** Creates one with the defaults. */
-  public ProducerContext() {}
+  public ProducerContext() {
+    super("producer");
+  }
 
-  /**
-   * Checks the settings; called by {@link Producer#open}.
-   *
-   * @throws BatchWeaveException {@link Kind#CONFIG} naming the setting
-   */
-  public ProducerContext conclude() {
-    if (concluded) {
-      throw new IllegalStateException("a context belongs to one producer");
-    }
-    concluded = true;
-    store();
+  @Override
+  ProducerContext self() {
+    return this;
+  }
+
+  @Override
+  void check() {
     if (!Limits.NAME_PATTERN.matcher(producerId()).matches()) {
       throw config("producerId", producerId, "use 1 to 64 characters of a-z, 0-9 and -");
     }
@@ -52,30 +39,6 @@ public final class ProducerContext {
     if (maxUploads < 1) {
       throw config("maxUploads", maxUploads, "give at least 1");
     }
-    return this;
-  }
-
-  private static BatchWeaveException config(String name, @Nullable Object value, String remedy) {
-    return new BatchWeaveException(
-        Kind.CONFIG, "bad producer setting: " + name + "=" + value + "; " + remedy);
-  }
-
-  /** The stream's root. */
-  public ObjectStore store() {
-    if (store == null) {
-      throw config("store", null, "set the object store of the stream");
-    }
-    return store;
-  }
-
-  /**
-   * Sets the stream's root; it stays open when the producer closes.
-   *
-   * @param store the store
-   */
-  public ProducerContext store(ObjectStore store) {
-    this.store = store;
-    return this;
   }
 
   /** The producer's id. */
@@ -93,51 +56,6 @@ public final class ProducerContext {
    */
   public ProducerContext producerId(String producerId) {
     this.producerId = producerId;
-    return this;
-  }
-
-  /** The shared agent, null for one of its own. */
-  public @Nullable MachineAgent agent() {
-    return agent;
-  }
-
-  /**
-   * Shares an agent (and its thread) instead of starting one.
-   *
-   * @param agent the agent; it stays running when the producer closes
-   */
-  public ProducerContext agent(MachineAgent agent) {
-    this.agent = agent;
-    return this;
-  }
-
-  /** The monotonic clock. */
-  public NanoClock nanoClock() {
-    return nanoClock;
-  }
-
-  /**
-   * Sets the monotonic clock of an own agent and of the deadlines.
-   *
-   * @param nanoClock the clock
-   */
-  public ProducerContext nanoClock(NanoClock nanoClock) {
-    this.nanoClock = nanoClock;
-    return this;
-  }
-
-  /** The seed of incarnation, names and spacing. */
-  public long seed() {
-    return seed;
-  }
-
-  /**
-   * Sets the seed; two incarnations must never share one.
-   *
-   * @param seed any value
-   */
-  public ProducerContext seed(long seed) {
-    this.seed = seed;
     return this;
   }
 
