@@ -83,7 +83,16 @@ public final class Main {
   public static void main(String[] args) {
     PrintWriter out = new PrintWriter(System.out, true, StandardCharsets.UTF_8);
     PrintWriter err = new PrintWriter(System.err, true, StandardCharsets.UTF_8);
-    System.exit(run(out, err, args));
+    System.exit(written(out, err, run(out, err, args)));
+  }
+
+  /** The exit code of a command whose output may have got lost: then it is not done. */
+  static int written(PrintWriter out, PrintWriter err, int code) {
+    if (!out.checkError() || code != ExitCode.OK) {
+      return code;
+    }
+    err.println("batchweave: cannot write all of standard output; no space, or nobody reads it");
+    return ExitCode.SOFTWARE;
   }
 
   /** Runs a command and returns its exit code. */

@@ -236,6 +236,21 @@ class CommandLineTest {
   }
 
   @Test
+  void shouldFailWhenItsOutputGetsLost() throws IOException {
+    StringWriter said = new StringWriter();
+    try (PrintWriter full = new PrintWriter(Files.newBufferedWriter(Path.of("/dev/full")))) {
+      PrintWriter errors = new PrintWriter(said, true);
+      int code = Main.run(full, errors, "--version");
+      assertEquals(0, code);
+      assertEquals(FAILED, Main.written(full, errors, code));
+      assertTrue(said.toString().contains("standard output"), said::toString);
+      assertEquals(USAGE, Main.written(full, errors, USAGE));
+    }
+    PrintWriter sound = new PrintWriter(new StringWriter());
+    assertEquals(0, Main.written(sound, new PrintWriter(said), 0));
+  }
+
+  @Test
   void shouldNotWaitForAStepThatIsToBeShown() {
     initStream();
     refuse(USAGE, args("inspect", url, "7"), "only 0 steps");
