@@ -6,21 +6,23 @@ import io.batchweave.read.SlicePlan;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Compares the slices of one range with the manifest's checksums while they arrive: behind the
- * request that writes them, what lies in the ring is read back through the mapping, in pieces,
- * while it is still in the cache: by other threads while there is more to write, and by the one
- * that wrote the end as well.
+ * request that writes them, what lies in the ring is read back through the mapping, in pieces, by
+ * other threads, as far as it is written. Whoever says that the request has come to rest helps with
+ * what is left then; whoever writes is not held up, for nothing comes to rest before it goes on.
  *
- * <p>The verdict is given when the request has come to rest and every piece was read. Pieces that
- * do not fit are read again then, all of them, before the bytes are called wrong: only what lies
- * there at rest counts. One attempt of one request; thread-safe.
+ * <p>The checksum of a slice is put together from those of its pieces, which end anywhere and come
+ * in any order. The verdict is given when the request has come to rest and every piece was read. If
+ * a slice does not fit, all are read again before the bytes are called wrong: only what lies there
+ * at rest counts. One attempt of one request; thread-safe.
  */
 final class RangeCheck {
   private static final int MOST_READERS = 2;
-  private static final int MOST_PIECES = 32;
   private static final long PIECE_BYTES = 1 << 20;
 
   /** So few bytes are read at once by whoever wrote them: another thread would only wake up. */
@@ -41,10 +43,17 @@ final class RangeCheck {
   private final long position;
   private final CheckingThreads threads;
   private final Listener listener;
-  private final int piecesPerSlice;
-  private final int[] checksums;
-  private final AtomicInteger claimed = new AtomicInteger();
-  private final AtomicInteger read = new AtomicInteger();
+  private final long slicesBytes;
+
+  /** Of each slice: those of its pieces that were read, put together. */
+  private final AtomicIntegerArray checksums;
+
+  /** Up to where in the range everything was read or is being read. */
+  private final AtomicLong claimedBytes = new AtomicLong();
+
+  /** Bytes of slices that were read. */
+  private final AtomicLong readBytes = new AtomicLong();
+
   private final AtomicInteger readers = new AtomicInteger();
   private final AtomicBoolean told = new AtomicBoolean();
   private volatile long writtenBytes;
@@ -67,51 +76,47 @@ final class RangeCheck {
     this.position = target.position() + part.offset();
     this.threads = threads;
     this.listener = listener;
-    long longest = 1;
+    long bytes = 0;
     for (SlicePlan.PlannedSlice slice : slices) {
-      longest = Math.max(longest, slice.entry().lengthBytes());
+      bytes += slice.entry().lengthBytes();
     }
-    long wanted = (longest + PIECE_BYTES - 1) / PIECE_BYTES;
-    this.piecesPerSlice =
-        (int) Math.max(1, Math.min(wanted, MOST_PIECES / Math.max(1, slices.size())));
-    this.checksums = new int[slices.size() * piecesPerSlice];
+    this.slicesBytes = bytes;
+    this.checksums = new AtomicIntegerArray(slices.size());
   }
 
   /** The first bytes of the range are in place. By the thread that wrote them. */
   void onWritten(long bytes) {
     writtenBytes = bytes;
-    readOn();
+    if (unreadBytes() > READ_AT_ONCE_BYTES) {
+      wakeReaders(MOST_READERS);
+    } else {
+      readHere();
+    }
   }
 
   /** The request has written all and come to rest. */
   void onAtRest() {
     writtenBytes = lengthBytes;
     atRest = true;
-    readOn();
-    tellIfDone();
+    if (unreadBytes() > READ_AT_ONCE_BYTES) {
+      wakeReaders(MOST_READERS - 1);
+    }
+    readHere();
   }
 
-  private void readOn() {
-    int next = claimed.get();
-    if (!isWritten(next)) {
-      return;
-    }
-    long unread = writtenBytes - start(next);
-    boolean last = lengthBytes - writtenBytes <= READ_AT_ONCE_BYTES;
-    if (unread > READ_AT_ONCE_BYTES) {
-      wakeReaders(last ? MOST_READERS - 1 : MOST_READERS);
-    }
-    // Whoever wrote the end has nothing left to write; before that, writing comes first.
-    if (last || unread <= READ_AT_ONCE_BYTES) {
-      readers.incrementAndGet();
-      readPieces();
-    }
+  private long unreadBytes() {
+    return writtenBytes - claimedBytes.get();
+  }
+
+  private void readHere() {
+    readers.incrementAndGet();
+    readPieces();
   }
 
   /** Wakes so many at most, once each: one that finds all taken is not replaced. */
   private void wakeReaders(int most) {
     int left = most;
-    while (left > 0 && isWritten(claimed.get())) {
+    while (left > 0 && isNextWritten()) {
       int running = readers.get();
       if (running >= most) {
         return;
@@ -127,57 +132,79 @@ final class RangeCheck {
 
   private void readPieces() {
     do {
-      for (int piece = claim(); piece >= 0; piece = claim()) {
-        read(piece);
+      while (readNext()) {
+        // Until nothing is left that is written and not claimed.
       }
       readers.decrementAndGet();
       // What was written since the last look has nobody to read it, unless somebody saw us leave.
-    } while (isWritten(claimed.get()) && readers.compareAndSet(0, 1));
+    } while (isNextWritten() && readers.compareAndSet(0, 1));
     tellIfDone();
   }
 
-  private int claim() {
-    for (int next = claimed.get(); isWritten(next); next = claimed.get()) {
-      if (claimed.compareAndSet(next, next + 1)) {
-        return next;
+  /** Reads the next piece; says whether there was one. */
+  private boolean readNext() {
+    while (true) {
+      long from = claimedBytes.get();
+      long end = pieceEnd(from);
+      if (end == from) {
+        return false;
+      }
+      if (claimedBytes.compareAndSet(from, end)) {
+        int slice = sliceBehind(from);
+        read(slice, Math.max(from, start(slice)), end);
+        return true;
       }
     }
-    return -1;
   }
 
-  private boolean isWritten(int piece) {
-    return piece < checksums.length && start(piece) + length(piece) <= writtenBytes;
+  private boolean isNextWritten() {
+    long from = claimedBytes.get();
+    return pieceEnd(from) > from;
   }
 
-  private SlicePlan.PlannedSlice slice(int piece) {
-    return slices.get(piece / piecesPerSlice);
+  /** Where the piece ends that is next, as far as it is written; {@code from} if nothing is. */
+  private long pieceEnd(long from) {
+    int slice = sliceBehind(from);
+    if (slice == slices.size()) {
+      return from;
+    }
+    long start = Math.max(from, start(slice));
+    long end = Math.min(Math.min(start + PIECE_BYTES, end(slice)), writtenBytes);
+    return end < start ? from : end;
   }
 
-  private long startInSlice(int piece) {
-    long sliceBytes = slice(piece).entry().lengthBytes();
-    long each = (sliceBytes + piecesPerSlice - 1) / piecesPerSlice;
-    return Math.min(sliceBytes, piece % piecesPerSlice * each);
+  /** The first slice that ends behind a position in the range; they lie there in order. */
+  private int sliceBehind(long position) {
+    int low = 0;
+    int high = slices.size();
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (end(middle) > position) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
   }
 
-  /** First byte of a piece, from the start of the range. */
-  private long start(int piece) {
-    return slice(piece).offsetInRange() + startInSlice(piece);
+  private long start(int slice) {
+    return slices.get(slice).offsetInRange();
   }
 
-  private long length(int piece) {
-    long sliceBytes = slice(piece).entry().lengthBytes();
-    boolean last = piece % piecesPerSlice == piecesPerSlice - 1;
-    return (last ? sliceBytes : startInSlice(piece + 1)) - startInSlice(piece);
+  private long end(int slice) {
+    return start(slice) + slices.get(slice).entry().lengthBytes();
   }
 
-  private void read(int piece) {
+  private void read(int slice, long start, long end) {
     try {
-      checksums[piece] = crc32c(threads.checksum(), start(piece), length(piece));
+      int crc = crc32c(threads.checksum(), start, end - start);
+      checksums.getAndAccumulate(slice, Crc32c.shift(crc, end(slice) - end), (a, b) -> a ^ b);
     } catch (RuntimeException | InternalError thrown) {
       // An InternalError is how a mapping says that its file was cut short.
       unreadable = thrown;
     }
-    read.incrementAndGet();
+    readBytes.addAndGet(end - start);
   }
 
   private int crc32c(MappedChecksum checksum, long start, long length) {
@@ -185,7 +212,7 @@ final class RangeCheck {
   }
 
   private void tellIfDone() {
-    if (atRest && read.get() == checksums.length && told.compareAndSet(false, true)) {
+    if (atRest && readBytes.get() == slicesBytes && told.compareAndSet(false, true)) {
       Throwable thrown = unreadable;
       if (thrown != null) {
         listener.onUnreadable(thrown);
@@ -199,12 +226,7 @@ final class RangeCheck {
 
   private boolean fits() {
     for (int i = 0; i < slices.size(); i++) {
-      int first = i * piecesPerSlice;
-      int crc = checksums[first];
-      for (int piece = first + 1; piece < first + piecesPerSlice; piece++) {
-        crc = Crc32c.concatenate(crc, checksums[piece], length(piece));
-      }
-      if (crc != slices.get(i).entry().crc32c()) {
+      if (checksums.get(i) != slices.get(i).entry().crc32c()) {
         return false;
       }
     }

@@ -37,20 +37,21 @@ public final class Crc32c {
   }
 
   /**
-   * The checksum of some bytes with others behind them.
+   * What the checksum of some bytes adds to that of a whole: the checksums of the pieces of
+   * something, each shifted by what is behind it, are the checksum of the whole by exclusive or, in
+   * any order.
    *
-   * @param first checksum of the first bytes
-   * @param second checksum of the others
-   * @param secondLengthBytes how many the others are
+   * @param checksum of the bytes
+   * @param behindBytes how many bytes are behind them in the whole
    */
-  public static int concatenate(int first, int second, long secondLengthBytes) {
+  public static int shift(int checksum, long behindBytes) {
     int power = ONE;
     int k = 3; // a byte is eight bits
-    for (long left = secondLengthBytes; left != 0; left >>>= 1, k++) {
+    for (long left = behindBytes; left != 0; left >>>= 1, k++) {
       if ((left & 1) != 0) {
         power = multiply(POWERS[k & 31], power);
       }
     }
-    return multiply(power, first) ^ second;
+    return multiply(power, checksum);
   }
 }

@@ -83,11 +83,19 @@ final class RangeCheckTest {
       // Nothing looks at the bytes between slices.
       int from = (int) ((long) object.length * i / slices) + (i == 0 ? 0 : 3);
       int to = (int) ((long) object.length * (i + 1) / slices);
-      CRC32C crc = new CRC32C();
-      crc.update(object, from, to - from);
-      SliceEntry entry = new SliceEntry(from, to - from, (int) crc.getValue(), 1, 1, 1);
-      planned.add(new SlicePlan.PlannedSlice(i, 0, from, entry));
+      planned.add(slice(object, i, from, to));
     }
+    return check(object, planned);
+  }
+
+  private static SlicePlan.PlannedSlice slice(byte[] object, int dp, int from, int to) {
+    CRC32C crc = new CRC32C();
+    crc.update(object, from, to - from);
+    SliceEntry entry = new SliceEntry(from, to - from, (int) crc.getValue(), 1, 1, 1);
+    return new SlicePlan.PlannedSlice(dp, 0, from, entry);
+  }
+
+  private RangeCheck check(byte[] object, List<SlicePlan.PlannedSlice> planned) {
     SlicePlan.Range range = new SlicePlan.Range(new ByteRange(0, object.length), planned);
     return new RangeCheck(
         new RegionPlan.Part(range, 64),
@@ -156,6 +164,41 @@ final class RangeCheckTest {
     write(object, 0, object.length);
     check.onAtRest();
     assertEquals("", verdict());
+  }
+
+  /** What it would read there takes so long that the request would come to rest later. */
+  @Test
+  void shouldNotHoldUpWhoeverWrites() throws InterruptedException {
+    byte[] object = bytes(10 * MIB);
+    RangeCheck check = check(object, 8);
+    threads.close(); // Nobody else reads, and nobody could read again.
+    check.onWritten(10 * MIB - 65_536);
+    write(object, 0, object.length);
+    check.onAtRest();
+    assertEquals("", verdict());
+  }
+
+  @Test
+  void shouldAcceptSlicesWithoutBytesWhereverTheyAre() throws InterruptedException {
+    byte[] object = bytes(1000);
+    List<SlicePlan.PlannedSlice> planned =
+        List.of(
+            slice(object, 0, 0, 0),
+            slice(object, 1, 64, 64),
+            slice(object, 2, 64, 500),
+            slice(object, 3, 512, 512),
+            slice(object, 4, 512, 512),
+            slice(object, 5, 512, 900),
+            slice(object, 6, 1000, 1000));
+    write(object, 0, object.length);
+    for (int stride : new int[] {1, 64, 100, 1000}) {
+      RangeCheck check = check(object, planned);
+      for (int written = stride; written < object.length; written += stride) {
+        check.onWritten(written);
+      }
+      check.onAtRest();
+      assertEquals("", verdict());
+    }
   }
 
   @Test
