@@ -89,7 +89,9 @@ final class DataAudit implements AutoCloseable {
     named.add(hash(key));
     // The last TGB of an object tells its whole length; of the others one look is enough.
     boolean last = entry.seq() == entry.object().lastSeq();
-    if (last || recent.put(key, true) == null) {
+    boolean known = last ? recent.remove(key) != null : recent.put(key, true) != null;
+    if (last || !known) {
+      objects.addAndGet(known ? 0 : 1);
       submit(() -> length(step, key, entry, last));
     }
     if (recent.size() > REMEMBERED_OBJECTS) {
@@ -144,7 +146,6 @@ final class DataAudit implements AutoCloseable {
 
   private void length(long step, String key, TgbEntry entry, boolean last) {
     ObjectInfo info = Reads.awaitPresent(store.head(key));
-    objects.incrementAndGet();
     long end = entry.offset() + entry.lengthBytes();
     if (info == null) {
       findings.addOfStep(step, key, "missing data object");

@@ -93,7 +93,11 @@ class VerifierTest {
   }
 
   @Test
-  void shouldFindNothingInASoundStream() {
+  void shouldFindNothingInASoundStream() throws IOException {
+    long files;
+    try (var all = Files.walk(stream.file("data"))) {
+      files = all.filter(Files::isRegularFile).count();
+    }
     for (Depth depth : Depth.values()) {
       VerifyReport report = stream.verify(depth);
       assertTrue(report.sound(), () -> said(report));
@@ -104,6 +108,7 @@ class VerifierTest {
       assertEquals(2, report.segments());
       assertTrue(report.snapshots() >= 2, () -> "snapshots=" + report.snapshots());
       assertEquals(depth == Depth.BYTES, report.dataBytes() > 0);
+      assertEquals(files, report.dataObjects() + report.orphans(), "each counts once");
     }
   }
 
