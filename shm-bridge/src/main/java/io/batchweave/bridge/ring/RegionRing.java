@@ -244,12 +244,8 @@ final class RegionRing {
       hash.addWhere(isStep, item.region.step());
       hash.add(item.region.offset()).add(item.region.lengthBytes());
       hash.add(item.n).fetch(item.fetchId).addWhere(isStep && isOpen, item.published ? 1 : 0);
-      List<Id128> readers = new ArrayList<>(item.leases.size());
-      item.leases.forEach(lease -> readers.add(lease.reader()));
-      hash.readers(readers); // which says its n as well
+      hash.leases(item.leases);
     }
-    for (Lease lease : outside) {
-      hash.reader(lease.reader()).add(lease.n()).add(lease.offset());
-    }
+    hash.leases(outside);
   }
 }

@@ -45,6 +45,15 @@ class StateHash {
     return readers(readers);
   }
 
+  /** Leases whose order means nothing. */
+  StateHash leases(List<RegionRing.Lease> leases) {
+    add(leases.size());
+    for (RegionRing.Lease lease : leases) {
+      reader(lease.reader()).generation(lease.generation()).add(lease.n()).add(lease.offset());
+    }
+    return this;
+  }
+
   /** The number of a generation. */
   StateHash generation(long number) {
     return add(number);

@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  *       nothing of what they did, a Hello that is not answered yet included: in either order they
  *       lead to one world. So a daemon dies at the beginning, between two of its commands, and
  *       after each of its own moves
- *   <li>moves that change nothing: a rank looks for a step that is not there, the daemon offers a
- *       step when none is wanted
+ *   <li>moves that change nothing: the daemon offers a step when none is wanted; without whims, a
+ *       rank looks for a step or an answer that is not there
  * </ul>
  *
  * <p>{@link #compare} goes into all of them, with exact fingerprints, and finds the same worlds.
@@ -305,7 +305,7 @@ final class Exploration {
       int number = i;
       ModelRank rank = world.ranks.get(number);
       if (rank.alive && !rank.finished) {
-        if (!isReduced || !world.isWaiting(rank)) {
+        if (!isReduced || !scope.whims().isEmpty() || !world.isWaiting(rank)) {
           move(node, 1, next -> next.step(next.ranks.get(number)));
         }
         if (node.rankDeaths() > 0) {
@@ -332,7 +332,7 @@ final class Exploration {
       return;
     }
     if (!isReduced || world.machine.wantedStep() >= 0) {
-      move(node, 1, RingWorld::offer);
+      move(node, 0, RingWorld::offer); // which may leave half a descriptor
     }
     if (!world.fetches.isEmpty()) {
       move(node, 0, next -> next.fetchMore(true));

@@ -176,11 +176,11 @@ final class RingWorld {
 
   /** With the daemon go its requests; what they wrote last is there. */
   void die() {
+    commandsLeft = Long.MAX_VALUE;
     if (down) {
       return;
     }
     down = true;
-    commandsLeft = Long.MAX_VALUE;
     ranks.forEach(rank -> rank.said = false); // whoever waits for an answer asks again
     for (Fetching fetching : fetches.values()) {
       StepRegion region = fetching.fetch().region();

@@ -319,6 +319,22 @@ final class WorldHash extends StateHash {
     return addSorted(sorted, count);
   }
 
+  @Override
+  StateHash leases(List<RegionRing.Lease> leases) {
+    long[] sorted = new long[leases.size()];
+    int count = 0;
+    for (RegionRing.Lease lease : leases) {
+      sorted[count++] =
+          new StateHash()
+              .add(name(lease.reader()))
+              .add(generations.indexOf(lease.generation()))
+              .add(lease.n())
+              .add(lease.offset())
+              .value();
+    }
+    return addSorted(sorted, count);
+  }
+
   private StateHash addSorted(long[] fields, int count) {
     Arrays.sort(fields, 0, count);
     add(count);
