@@ -14,12 +14,14 @@ import io.batchweave.produce.TgbBuilder;
 import io.batchweave.store.Payload;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.Reader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Batches as JSON lines, for producers in any language. One line is one TGB:
@@ -45,6 +47,9 @@ public final class BatchLines {
   private static final Set<String> FIELDS =
       Set.of("slices", "state", "origin", "microBatches", "samples", "tokens");
 
+  /** A line names files and a state; what is longer is no such line. */
+  private static final int MAX_LINE_CHARS = 16 << 20;
+
   private final Grid grid;
   private long lineNumber;
 
@@ -66,7 +71,35 @@ public final class BatchLines {
   }
 
   /**
-   * Reads the next line.
+   * The next line of a text, without its end.
+   *
+   * @param in the text, buffered
+   * @return null at the end of the text
+   * @throws IOException when it cannot be read
+   * @throws BatchWeaveException of kind CONFIG when the line is longer than {@value
+   *     #MAX_LINE_CHARS} characters
+   */
+  public @Nullable String next(Reader in) throws IOException {
+    StringBuilder line = new StringBuilder();
+    int c = in.read();
+    boolean isEnd = c < 0;
+    for (; c >= 0 && c != '\n'; c = in.read()) {
+      if (line.length() == MAX_LINE_CHARS) {
+        throw new BatchWeaveException(
+            Kind.CONFIG,
+            "line "
+                + (lineNumber + 1)
+                + " is longer than "
+                + MAX_LINE_CHARS
+                + " characters; one line names the files of one batch");
+      }
+      line.append((char) c);
+    }
+    return isEnd ? null : line.toString();
+  }
+
+  /**
+   * Reads a line.
    *
    * @param line one JSON object
    * @return the batch, ready to be added to a producer

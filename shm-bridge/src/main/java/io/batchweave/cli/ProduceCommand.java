@@ -67,7 +67,7 @@ final class ProduceCommand implements Callable<Integer> {
           first.putRawValue("state", new RawValue(new String(state, StandardCharsets.UTF_8)));
         }
         out.println(first);
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
+        for (String line = lines.next(in); line != null; line = lines.next(in)) {
           if (!line.isBlank()) {
             BatchLines.Batch batch = lines.parse(line);
             producer.add(batch.tgb(), batch.sourceState());

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -88,9 +89,14 @@ final class RankCommand implements Callable<Integer> {
     long nextStep = Attacher.NO_STEP;
     Writer out = new PrintWriter(spec.commandLine().getOut());
     if (report != null) {
-      RankReport before = RankReport.read(report);
-      nextStep = before.lines().isEmpty() ? Attacher.NO_STEP : before.nextStep();
-      out = ReportingRank.append(report);
+      try {
+        RankReport before = RankReport.read(report);
+        nextStep = before.lines().isEmpty() ? Attacher.NO_STEP : before.nextStep();
+        out = ReportingRank.append(report);
+      } catch (IOException e) {
+        throw new ParameterException(
+            spec.commandLine(), "--report cannot be read and appended to: reason=" + e);
+      }
     }
     RankIdentity identity =
         new RankIdentity(

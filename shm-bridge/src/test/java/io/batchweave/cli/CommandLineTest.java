@@ -374,18 +374,27 @@ class CommandLineTest {
     for (String line :
         List.of(
             "nonsense",
+            "[".repeat((16 << 20) + 1),
             "{\"slices\":[\"" + good + "\"]}",
             "{\"slices\":[\"" + good + "\",\"" + bad + "\"]}",
             "{\"slices\":[\"" + good + "\",\"" + directory + "/absent\"]}",
             "{\"slices\":[\"" + good + "\",\"" + good + "\"],\"samples\":-1}",
             "{\"slices\":[\"" + good + "\",\"" + good + "\"],\"sates\":1}")) {
       int code = runWithInput(line + "\n", "produce", url, "--producer", "p1");
-      assertTrue(code != 0, line);
-      assertTrue(err.toString().contains("line 1"), () -> line + ": " + err);
+      assertTrue(code != 0, err::toString);
+      assertTrue(err.toString().contains("line 1"), err::toString);
       assertEquals(1, err.toString().lines().count(), err::toString);
     }
     assertEquals(0, run("inspect", url));
     assertTrue(out.toString().contains("steps      0"), out::toString);
+  }
+
+  @Test
+  void shouldSayThatAReportCannotBeWrittenBeforeLookingForADaemon() {
+    Path absent = directory.resolve("absent").resolve("report");
+    assertEquals(2, run("rank", url, "--report", absent.toString()), err::toString);
+    assertTrue(err.toString().contains(absent.toString()), err::toString);
+    assertEquals(1, err.toString().lines().count(), err::toString);
   }
 
   /** A job of half the stream's size: each rank reads two neighbouring slices of every step. */
