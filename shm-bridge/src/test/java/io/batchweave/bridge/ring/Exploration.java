@@ -165,7 +165,7 @@ final class Exploration {
   private final boolean isReduced;
 
   /** By fingerprint of a world: what may still go wrong there, as far as it was gone into. */
-  private final Long2LongHashMap seen = new Long2LongHashMap(0);
+  private final SeenWorlds seen = new SeenWorlds();
 
   private long states;
   private final List<Node> open = new ArrayList<>();
@@ -189,7 +189,7 @@ final class Exploration {
     this.isReduced = !isExact;
     this.followers = isExact ? new Long2LongHashMap(0) : null;
     int ways = (scope.daemonDeaths() + 1) * (scope.rankDeaths() + 1) * (scope.anew() + 1);
-    assertTrue(ways <= Long.SIZE, "too much may go wrong");
+    assertTrue(ways <= Byte.SIZE, "too much may go wrong");
   }
 
   /**
@@ -278,20 +278,23 @@ final class Exploration {
   /** Whoever went on from the same world with as much that may go wrong saw all that follows. */
   private boolean isNew(Node node) {
     if (followers != null) {
-      return seen.put(node.with(node.world().exactFingerprint()), 1) == 0;
+      long exact = node.with(node.world().exactFingerprint());
+      boolean isNew = seen.ways(exact) == 0;
+      seen.add(exact, 1);
+      return isNew;
     }
-    long gone = seen.get(node.fingerprint());
-    if ((gone & 1L << way(node.daemonDeaths(), node.rankDeaths(), node.anew())) != 0) {
+    int gone = seen.ways(node.fingerprint());
+    if ((gone & 1 << way(node.daemonDeaths(), node.rankDeaths(), node.anew())) != 0) {
       return false;
     }
     for (int daemons = 0; daemons <= node.daemonDeaths(); daemons++) {
       for (int ranks = 0; ranks <= node.rankDeaths(); ranks++) {
         for (int anew = 0; anew <= node.anew(); anew++) {
-          gone |= 1L << way(daemons, ranks, anew);
+          gone |= 1 << way(daemons, ranks, anew);
         }
       }
     }
-    seen.put(node.fingerprint(), gone);
+    seen.add(node.fingerprint(), gone);
     return true;
   }
 

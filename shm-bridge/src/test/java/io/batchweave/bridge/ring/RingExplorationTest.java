@@ -123,6 +123,7 @@ class RingExplorationTest {
   @Timeout(value = 60, unit = TimeUnit.MINUTES)
   void shouldHoldWhateverGoesWrongOnce() {
     all("2 steps, all of it", 3_193_272, new Exploration.Scope(ring(2), 1, 1, 1, Set.of(), ALL));
+    all("3 steps, all of it", 22_145_925, new Exploration.Scope(ring(3), 1, 1, 1, Set.of(), ALL));
   }
 
   @Test
