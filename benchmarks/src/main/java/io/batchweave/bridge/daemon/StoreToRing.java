@@ -5,6 +5,7 @@ import io.batchweave.benchmarks.BareS3;
 import io.batchweave.benchmarks.BenchRun;
 import io.batchweave.benchmarks.ProcessTime;
 import io.batchweave.benchmarks.Sample;
+import io.batchweave.benchmarks.Turns;
 import io.batchweave.benchmarks.Verdict;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -112,8 +113,8 @@ public final class StoreToRing implements Bar {
     for (int round = 0; round < run.rounds(size.rounds()); round++) {
       List<Long> positions = positions(rig, regionBytes, size);
       for (int i = 0; i < ways.length; i++) {
-        // Whoever comes first finds the place cold: each in turn.
-        Way way = ways[(round + i) % ways.length];
+        // Whoever comes first finds the place cold, and each leaves something to the next.
+        Way way = ways[Turns.of(round, i, ways.length)];
         Taken its = taken.computeIfAbsent(way, ignored -> new Taken());
         long cpuNs = ProcessTime.nanos();
         long beganNs = System.nanoTime();

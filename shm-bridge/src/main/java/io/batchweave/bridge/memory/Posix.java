@@ -138,6 +138,8 @@ final class Posix {
       handle("fcntl", FunctionDescriptor.of(JAVA_INT, JAVA_INT, JAVA_INT, JAVA_LONG), 2);
   private static final MethodHandle UMASK =
       handle("umask", FunctionDescriptor.of(JAVA_INT, JAVA_INT), -1);
+  private static final MethodHandle NICE =
+      handle("nice", FunctionDescriptor.of(JAVA_INT, JAVA_INT), -1);
   private static final MethodHandle GETPAGESIZE =
       handle("getpagesize", FunctionDescriptor.of(JAVA_INT), -1);
   private static final MethodHandle FUTEX =
@@ -195,6 +197,15 @@ final class Posix {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment capture = newCapture(arena);
       return (int) CLOSE.invokeExact(capture, descriptor) < 0 ? -errno(capture) : 0;
+    } catch (Throwable thrown) {
+      throw unreachable(thrown);
+    }
+  }
+
+  /** Of the calling thread alone, on Linux; to more, anybody may. */
+  static void addNiceness(int levels) {
+    try (Arena arena = Arena.ofConfined()) {
+      int _ = (int) NICE.invokeExact(newCapture(arena), levels);
     } catch (Throwable thrown) {
       throw unreachable(thrown);
     }
