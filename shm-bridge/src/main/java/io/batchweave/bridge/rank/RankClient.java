@@ -4,7 +4,6 @@ import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.memory.LockProbe;
 import io.batchweave.bridge.memory.NativeMemory;
-import io.batchweave.bridge.memory.NativeMemoryException;
 import io.batchweave.bridge.memory.SharedDirectory;
 import io.batchweave.bridge.ring.Id128;
 import io.batchweave.bridge.ring.ReaderHeader;
@@ -12,7 +11,6 @@ import io.batchweave.bridge.ring.RingAbi;
 import io.batchweave.bridge.ring.RingData;
 import io.batchweave.bridge.ring.RingStatus;
 import io.batchweave.read.Token;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.ArrayList;
@@ -271,12 +269,10 @@ public final class RankClient implements AutoCloseable {
   private RankRing attach(long deadlineNs) {
     while (true) {
       awaitDaemon(deadlineNs);
-      RankRing made = create(deadlineNs);
-      if (made == null) {
-        continue;
-      }
+      RankRing made = null;
       boolean good = false;
       try {
+        made = create();
         Attacher.Attached answer =
             context
                 .attacher()
@@ -298,14 +294,16 @@ public final class RankClient implements AutoCloseable {
         leave(made); // gone again already: say Hello anew, with another file
       } catch (BatchWeaveException e) {
         if (e.kind() == Kind.RETRYABLE && clock.nanoTime() - deadlineNs < 0) {
-          continue; // a daemon that is ending: look for the next one
+          // A daemon that is ending, with its directory perhaps, or one that is starting and took
+          // the reader file, not locked yet, for one that a dead rank left: look for a daemon anew.
+          continue;
         }
         throw e.kind() == Kind.RETRYABLE
             ? new DaemonLostException(
                 "no daemon took this rank: " + where() + ": " + e.getMessage(), e)
             : e;
       } finally {
-        if (!good && !former.contains(made)) {
+        if (made != null && !good && !former.contains(made)) {
           made.close();
         }
       }
@@ -335,8 +333,7 @@ public final class RankClient implements AutoCloseable {
     }
   }
 
-  /** A reader file of its own; null when it cannot be yet: look for a daemon again. */
-  private @Nullable RankRing create(long deadlineNs) {
+  private RankRing create() {
     RankIdentity identity = context.identity();
     ReaderHeader header =
         new ReaderHeader(
@@ -348,21 +345,8 @@ public final class RankClient implements AutoCloseable {
             identity.dpSize(),
             identity.cpSize(),
             identity.localReaders());
-    try {
-      return RankRing.create(
-          memory, directory, header, SharedDirectory.fileModeForRanks(directory), clock);
-    } catch (BatchWeaveException e) {
-      boolean directoryWent =
-          e instanceof NativeMemoryException system
-              && system.isMissing()
-              && !Files.isDirectory(directory);
-      // A daemon that starts takes a file that is not locked yet for one that a dead rank left.
-      boolean wasTaken = e.kind() == Kind.RETRYABLE;
-      if ((directoryWent || wasTaken) && clock.nanoTime() - deadlineNs < 0) {
-        return null;
-      }
-      throw e;
-    }
+    return RankRing.create(
+        memory, directory, header, SharedDirectory.fileModeForRanks(directory), clock);
   }
 
   private @Nullable RingData newestData() {
