@@ -37,6 +37,22 @@ final class FileFailures {
           key,
           "permission denied: path=" + e.getFile() + "; give this user read and write access");
     }
+    if (isTooLong(thrown)) {
+      return new StoreException(
+          StoreFailure.CONFIG,
+          operation,
+          key,
+          "the path is too long for this file system: root=" + root + "; use a shorter root");
+    }
+    if (reasonIs(thrown, "Too many open files")) {
+      return new StoreException(
+          StoreFailure.UNCLEAR,
+          operation,
+          key,
+          "too many open files: root="
+              + root
+              + "; raise the limit (ulimit -n) or let this process open less");
+    }
     if (operation.mutating()) {
       return classifyWrite(root, operation, key, lengthBytes, thrown);
     }
@@ -46,7 +62,7 @@ final class FileFailures {
       return notFound(operation, key);
     }
     return new StoreException(
-        StoreFailure.UNCLEAR, operation, key, "the file system refused: " + thrown);
+        StoreFailure.UNCLEAR, operation, key, "the file system refused: reason=" + thrown);
   }
 
   private static StoreException classifyWrite(
@@ -75,15 +91,17 @@ final class FileFailures {
     }
     if (thrown instanceof FileAlreadyExistsException
         || thrown instanceof NotDirectoryException
-        || reasonIs(thrown, "Not a directory", "Is a directory", "File name too long")) {
+        || reasonIs(thrown, "Not a directory", "Is a directory")) {
       return new StoreException(
           StoreFailure.CONFIG,
           operation,
           key,
-          "not a possible name here: " + thrown + "; a key must not be a folder of another key");
+          "something that is neither object nor folder of this store is in the way: path="
+              + pathOf(thrown, root.resolve(key))
+              + "; remove it");
     }
     return new StoreException(
-        StoreFailure.UNCLEAR, operation, key, "the file system refused: " + thrown);
+        StoreFailure.UNCLEAR, operation, key, "the file system refused: reason=" + thrown);
   }
 
   static StoreException absentRoot(Path root, StoreOperation operation, String key) {
@@ -96,6 +114,25 @@ final class FileFailures {
 
   static StoreException notFound(StoreOperation operation, String key) {
     return new StoreException(StoreFailure.NOT_FOUND, operation, key, "there is no such object");
+  }
+
+  static StoreException noFile(StoreOperation operation, String key, Path path) {
+    return new StoreException(
+        StoreFailure.CONFIG,
+        operation,
+        key,
+        "not a regular file but a pipe, socket or device, which no store puts there: path="
+            + path
+            + "; remove it");
+  }
+
+  private static String pathOf(IOException thrown, Path otherwise) {
+    @Nullable String path = thrown instanceof FileSystemException e ? e.getFile() : null;
+    return path == null ? otherwise.toString() : path;
+  }
+
+  static boolean isTooLong(IOException thrown) {
+    return reasonIs(thrown, "File name too long");
   }
 
   private static boolean isFull(Path root, long lengthBytes, IOException thrown) {

@@ -140,6 +140,10 @@ public final class FileObjectStore implements ObjectStore {
     if (Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
       throw config("not a directory: root=" + path + "; name a directory");
     }
+    if (tooLong(path)) {
+      throw config(
+          "the path is too long for its file system: root=" + path + "; use a shorter one");
+    }
     Path parent = path.getParent();
     if (parent == null || !Files.isDirectory(parent)) {
       throw config(
@@ -148,6 +152,15 @@ public final class FileObjectStore implements ObjectStore {
               + "; correct the URL or create the parent");
     }
     return path;
+  }
+
+  private static boolean tooLong(Path path) {
+    try {
+      var _ = Files.readAttributes(path, BasicFileAttributes.class);
+      return false;
+    } catch (IOException e) {
+      return FileFailures.isTooLong(e);
+    }
   }
 
   private static BatchWeaveException config(String message) {
@@ -398,12 +411,23 @@ public final class FileObjectStore implements ObjectStore {
         });
   }
 
+  /** Looks before it opens: opening a named pipe would wait for a writer, for ever. */
   private static FileChannel openSource(StoreOperation operation, String key, Path source)
       throws IOException {
-    if (Files.isDirectory(source)) {
+    requireFile(operation, key, source);
+    return FileChannel.open(source, StandardOpenOption.READ);
+  }
+
+  private static BasicFileAttributes requireFile(StoreOperation operation, String key, Path source)
+      throws IOException {
+    BasicFileAttributes attributes = Files.readAttributes(source, BasicFileAttributes.class);
+    if (attributes.isDirectory()) {
       throw FileFailures.notFound(operation, key);
     }
-    return FileChannel.open(source, StandardOpenOption.READ);
+    if (!attributes.isRegularFile()) {
+      throw FileFailures.noFile(operation, key, source);
+    }
+    return attributes;
   }
 
   private static StoreException pastTheEnd(
@@ -508,10 +532,7 @@ public final class FileObjectStore implements ObjectStore {
         key,
         0,
         future -> {
-          BasicFileAttributes attributes = Files.readAttributes(source, BasicFileAttributes.class);
-          if (!attributes.isRegularFile()) {
-            throw FileFailures.notFound(StoreOperation.HEAD, key);
-          }
+          BasicFileAttributes attributes = requireFile(StoreOperation.HEAD, key, source);
           String etag = attributes.fileKey() + "-" + attributes.lastModifiedTime().toInstant();
           return new ObjectInfo(attributes.size(), etag);
         });

@@ -76,7 +76,7 @@ final class FolderWalk {
       folders.add(key + "/");
       return true;
     }
-    if (!Keys.isKey(key)) {
+    if (!attributes.isRegularFile() || !Keys.isKey(key)) {
       return true;
     }
     if (objects.size() == limit) {

@@ -92,14 +92,18 @@ final class TempFolder implements AutoCloseable {
   }
 
   private static void removeIfDead(Path folder) throws IOException {
-    try (FileChannel channel =
-        FileChannel.open(folder.resolve(LOCK_NAME), StandardOpenOption.WRITE)) {
+    Path lockFile = folder.resolve(LOCK_NAME);
+    if (!Files.isRegularFile(lockFile)) {
+      // Just being created or removed by another, or no store's; left there it costs nothing.
+      return;
+    }
+    try (FileChannel channel = FileChannel.open(lockFile, StandardOpenOption.WRITE)) {
       FileLock lock = channel.tryLock();
       if (lock != null) {
         removeAll(folder);
       }
     } catch (NoSuchFileException e) {
-      // Just being created, or being removed by another; left empty it costs nothing.
+      // Removed by another.
     } catch (OverlappingFileLockException e) {
       // Being looked at by another store of this process.
     }

@@ -12,19 +12,23 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.batchweave.BatchWeaveException;
+import io.batchweave.store.ByteRange;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.ObjectStoreContract;
 import io.batchweave.store.PutOutcome;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
+import io.batchweave.store.WriteProgress;
 import io.batchweave.store.file.FileObjectStore.Durability;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -123,6 +127,91 @@ final class FileObjectStoreTest extends ObjectStoreContract {
     Files.write(directory.resolve("root/group/not a key"), bytes(1, 10));
     Files.write(directory.resolve("root/group/b~"), bytes(1, 10));
     assertEquals(1, await(store.list("", 10)).objects().size());
+  }
+
+  /** Opening a named pipe waits for its other end: nobody opens that. */
+  @Test
+  void shouldRefuseAPipeInThePlaceOfAnObject() throws Exception {
+    await(store.put("group/a", payload(1, 10)));
+    Path target = Files.write(directory.resolve("target"), new byte[10]);
+    try (Pipe pipe = new Pipe(directory.resolve("root/group/pipe"))) {
+      List<CompletableFuture<?>> requests =
+          List.of(
+              store.get("group/pipe", null, 10),
+              store.get("group/pipe", new ByteRange(0, 5), 10),
+              store.getInto("group/pipe", new ByteRange(0, 5), target, 0, WriteProgress.UNHEARD),
+              store.head("group/pipe"),
+              store.putIfAbsent("group/pipe", payload(1, 10)));
+      for (CompletableFuture<?> request : requests) {
+        StoreException refused = failure(request);
+        assertEquals(StoreFailure.CONFIG, refused.failure(), refused.getMessage());
+        assertTrue(refused.detail().contains("path=" + pipe.path()), refused.detail());
+        assertTrue(refused.detail().contains("remove it"), refused.detail());
+        assertFalse(refused.detail().contains("Exception"), refused.detail());
+      }
+      assertEquals(1, await(store.list("group/", 10)).objects().size());
+    }
+  }
+
+  @Test
+  void shouldLeaveAPipeAmongItsTemporaryFilesAlone() throws Exception {
+    Files.createDirectories(directory.resolve("root/~tmp/other"));
+    try (Pipe pipe = new Pipe(directory.resolve("root/~tmp/other/lock"))) {
+      await(store.put("a", payload(1, 10)));
+      assertTrue(Files.exists(pipe.path()));
+    }
+  }
+
+  /** Closing it lets go whoever waits for its other end. */
+  private record Pipe(Path path) implements AutoCloseable {
+    Pipe {
+      try {
+        Process made = new ProcessBuilder("mkfifo", path.toString()).inheritIO().start();
+        assertEquals(0, made.onExit().join().exitValue());
+      } catch (IOException e) {
+        throw new UncheckedIOException(e);
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      new RandomAccessFile(path.toFile(), "rw").close();
+    }
+  }
+
+  @Test
+  void shouldSayWhatIsInTheWayOfAnObject() throws IOException {
+    Path folder = Files.createDirectories(directory.resolve("root/a"));
+    StoreException refused = failure(store.putIfAbsent("a", payload(1, 10)));
+    assertEquals(StoreFailure.CONFIG, refused.failure());
+    assertTrue(refused.detail().contains("path=" + folder + ";"), refused.detail());
+    assertFalse(refused.detail().contains("Exception"), refused.detail());
+  }
+
+  @Test
+  void shouldSayThatAPathIsTooLong() throws IOException {
+    String part = "x".repeat(200);
+    Path deep = directory;
+    while (deep.toString().length() < 3_800) {
+      deep = Files.createDirectory(deep.resolve(part));
+    }
+    String key = String.join("/", part, part);
+    try (ObjectStore here = FileObjectStore.open(deep)) {
+      for (StoreException refused :
+          List.of(
+              failure(here.get(key, null, 1)),
+              failure(here.head(key)),
+              failure(here.putIfAbsent(key, payload(1, 1))))) {
+        assertEquals(StoreFailure.CONFIG, refused.failure(), refused.getMessage());
+        assertTrue(refused.detail().contains("too long"), refused.detail());
+        assertTrue(refused.detail().contains("shorter root"), refused.detail());
+      }
+    }
+    BatchWeaveException root =
+        assertThrows(
+            BatchWeaveException.class,
+            () -> FileObjectStore.open(directory.resolve("x".repeat(300))));
+    assertTrue(root.getMessage().contains("too long"), root.getMessage());
   }
 
   @Test
