@@ -37,8 +37,10 @@
  *
  * <p>If one of the fields above the hints is not as it must be, the version is <b>void</b>: it
  * counts ({@code version}), it chains ({@code commitId}, {@code runningHash}), and all its blocks
- * are ignored. Undecodable bytes, one block under a good checksum included, are CORRUPT; an unknown
- * block kind or a newer format is TOO_NEW: both stop the reader, nothing is skipped.
+ * are ignored. Nobody stops for it, so that everybody goes on folding alike; but no sound writer on
+ * a sound store makes one, and {@code verify} fails for it. Undecodable bytes, one block under a
+ * good checksum included, are CORRUPT; an unknown block kind or a newer format is TOO_NEW: both
+ * stop the reader, nothing is skipped.
  *
  * <h2>Blocks</h2>
  *

@@ -148,7 +148,13 @@ final class LogAudit {
       return false;
     }
     if (outcome.isVoid()) {
-      findings.note(name + ": void, its blocks are ignored: " + outcome.voidReason());
+      findings.add(
+          name,
+          "does not follow the version before it, so its "
+              + outcome.blocks().size()
+              + " blocks count for nothing and batches acknowledged for them are lost; somebody"
+              + " changed or exchanged versions, or the store lets two writers create one: "
+              + outcome.voidReason());
     } else if (outcome.header().newestSnapshot() > 0) {
       hint(outcome.header().newestSnapshot());
     }

@@ -17,10 +17,17 @@
  * trailer by their checksums</td></tr>
  * </table>
  *
- * <p>A <b>finding</b> is something that cannot be in a sound stream. A <b>note</b> can: a void
- * version, objects that nothing names (uploads that were never committed, or not yet; what reclaim
- * has still to delete). Where the log is damaged it goes on at the next snapshot and says what it
- * could not judge.
+ * <p>A <b>finding</b> is something that cannot be in a sound stream. A <b>note</b> can: objects
+ * that nothing names (uploads that were never committed, or not yet; what reclaim has still to
+ * delete). Where the log is damaged it goes on at the next snapshot and says what it could not
+ * judge.
+ *
+ * <p>A <b>void version</b> is a finding. A writer, a zombie too, creates version v+1 from the bytes
+ * of v that it has folded; as long as a key is created once and its bytes stay, everybody has
+ * folded the same ones, and a create against an old head finds its key taken. No simulated history
+ * has one unless a bug is planted ({@code simulate.Promise#NO_VOID_VERSION}). It shows that bytes
+ * of the log were changed, or that two writers created one key; and what was acknowledged of its
+ * blocks, or against the bytes that were there before, is not in the stream any more.
  *
  * <p>Safe beside live producers, snapshot writers and collectors: it only reads, it judges nothing
  * beyond the head it saw first, and it takes nothing for missing that they may have deleted since.
