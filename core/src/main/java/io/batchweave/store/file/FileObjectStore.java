@@ -79,6 +79,7 @@ public final class FileObjectStore implements ObjectStore {
   private final Folders folders;
   private final Object lock = new Object();
   private @Nullable TempFolder tempFolder;
+  private boolean madeRoot;
   private int running;
   private boolean closed;
 
@@ -352,6 +353,7 @@ public final class FileObjectStore implements ObjectStore {
       if (folder == null) {
         if (!Files.isDirectory(root)) {
           Files.createDirectory(root);
+          madeRoot = true;
         }
         folder = TempFolder.create(root);
         tempFolder = folder;
@@ -709,14 +711,23 @@ public final class FileObjectStore implements ObjectStore {
       tempFolder = null;
     }
     if (folder != null) {
-      try {
-        folder.close();
-      } catch (IOException e) {
-        // The next writer removes it.
-      }
+      removeEmptyFolders(folder);
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Leaves nothing but objects, and the folders they lie in. */
+  private void removeEmptyFolders(TempFolder temps) {
+    try {
+      folders.removeEmpty();
+      temps.close();
+      if (madeRoot) {
+        Folders.removeIfEmpty(root);
+      }
+    } catch (IOException e) {
+      // They cost nothing, and the next writer removes the temporary files.
     }
   }
 

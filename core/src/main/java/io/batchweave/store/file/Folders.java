@@ -1,10 +1,13 @@
 package io.batchweave.store.file;
 
 import java.io.IOException;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.Comparator;
 import java.util.Deque;
 import java.util.List;
 import java.util.Set;
@@ -31,6 +34,9 @@ final class Folders {
   /** Those made here whose names may not be on the disk yet. */
   private final Set<Path> fresh = ConcurrentHashMap.newKeySet();
 
+  /** Those made here: whoever made them takes them away when nothing is in them at the end. */
+  private final Set<Path> made = ConcurrentHashMap.newKeySet();
+
   Folders(Path root, Sync sync) {
     this.root = root;
     this.sync = sync;
@@ -55,6 +61,7 @@ final class Folders {
         fresh.add(folder);
         try {
           Files.createDirectory(folder);
+          made.add(folder);
         } catch (FileAlreadyExistsException e) {
           if (!Files.isDirectory(folder)) {
             throw e;
@@ -77,6 +84,28 @@ final class Folders {
         sync.names(parent);
       }
       fresh.remove(folder);
+    }
+  }
+
+  /**
+   * Removes those made here that are empty. A store that still writes to one makes it again: a
+   * request of its that comes in between fails once at worst, with an unclear outcome.
+   */
+  void removeEmpty() throws IOException {
+    for (Path folder : made.stream().sorted(Comparator.reverseOrder()).toList()) {
+      removeIfEmpty(folder);
+    }
+    made.clear();
+  }
+
+  /** Removes a folder unless something is in it or it is gone. */
+  static void removeIfEmpty(Path folder) throws IOException {
+    if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+      try {
+        Files.deleteIfExists(folder);
+      } catch (DirectoryNotEmptyException e) {
+        // Others keep something there.
+      }
     }
   }
 

@@ -26,6 +26,7 @@ final class TempFolder implements AutoCloseable {
   static final String NAME = "~tmp";
 
   private static final String LOCK_NAME = "lock";
+  private static final int ATTEMPTS = 8;
 
   /** Folders of this process: a record lock says nothing within the process that holds it. */
   private static final Set<Path> OWN = ConcurrentHashMap.newKeySet();
@@ -41,7 +42,19 @@ final class TempFolder implements AutoCloseable {
 
   /** Creates a folder under {@code root} and removes those of dead stores. */
   static TempFolder create(Path root) throws IOException {
-    Path parent = Files.createDirectories(root.resolve(NAME)).toRealPath();
+    for (int attempt = 1; ; attempt++) {
+      try {
+        return createIn(Files.createDirectories(root.resolve(NAME)).toRealPath());
+      } catch (NoSuchFileException e) {
+        // The last store before this one has just removed the folder of all.
+        if (attempt == ATTEMPTS) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  private static TempFolder createIn(Path parent) throws IOException {
     removeDead(parent);
     while (true) {
       Path folder = parent.resolve(UUID.randomUUID().toString());
@@ -133,6 +146,10 @@ final class TempFolder implements AutoCloseable {
     } finally {
       lockChannel.close();
       OWN.remove(folder);
+    }
+    Path parent = folder.getParent();
+    if (parent != null) {
+      Folders.removeIfEmpty(parent);
     }
   }
 }

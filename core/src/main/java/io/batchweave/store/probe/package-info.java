@@ -25,6 +25,6 @@
  *
  * <p>Knows only the interface of stores. Blocks the calling thread, every wait is bounded. What it
  * wrote is removed at the end, whatever happened; its keys begin with {@code probe} and 128 random
- * bits. (In a directory empty folders stay.)
+ * bits. (Of a directory the folders it made go when the store is closed.)
  */
 package io.batchweave.store.probe;

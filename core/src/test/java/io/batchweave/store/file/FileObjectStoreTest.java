@@ -28,10 +28,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -55,8 +57,46 @@ final class FileObjectStoreTest extends ObjectStoreContract {
     assertTrue(Files.isDirectory(root.resolve("~tmp")));
     assertEquals(1, await(store.list("", 10)).objects().size());
     store.close();
-    try (Stream<Path> left = Files.list(root.resolve("~tmp"))) {
-      assertEquals(0, left.count());
+    assertFalse(Files.exists(root.resolve("~tmp")));
+  }
+
+  @Test
+  void shouldLeaveNoEmptyFolderThatItMade() throws IOException {
+    Path root = directory.resolve("new");
+    try (ObjectStore made = FileObjectStore.open(root)) {
+      await(made.put("some/folder/a", payload(1, 10)));
+      await(made.put("some/b", payload(1, 10)));
+      await(made.delete(List.of("some/folder/a", "some/b")));
+    }
+    assertFalse(Files.exists(root));
+    Path before = Files.createDirectories(root.resolve("before/empty"));
+    try (ObjectStore made = FileObjectStore.open(root)) {
+      await(made.put("some/folder/a", payload(1, 10)));
+      await(made.put("before/empty/b", payload(1, 10)));
+      await(made.put("some/kept/c", payload(1, 10)));
+      await(made.delete(List.of("some/folder/a", "before/empty/b")));
+    }
+    try (Stream<Path> left = Files.walk(root)) {
+      assertEquals(
+          Set.of("", "before", "before/empty", "some", "some/kept", "some/kept/c"),
+          left.map(path -> root.relativize(path).toString()).collect(Collectors.toSet()));
+    }
+    assertTrue(Files.isDirectory(before));
+  }
+
+  /** A store that closes must not disturb one that goes on writing to the same folders. */
+  @Test
+  void shouldMakeFoldersAgainThatAnotherStoreTookAway() {
+    for (int round = 0; round < 50; round++) {
+      try (ObjectStore other = open()) {
+        await(other.put("group/deep/other", payload(1, 10)));
+        await(store.put("group/deep/own", payload(1, 10)));
+        await(store.delete(List.of("group/deep/own")));
+        await(other.delete(List.of("group/deep/other")));
+      }
+      assertEquals(
+          PutOutcome.CREATED, await(store.putIfAbsent("group/deep/" + round, payload(1, 10))));
+      await(store.delete(List.of("group/deep/" + round)));
     }
   }
 
