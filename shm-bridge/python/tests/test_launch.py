@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
 from batchweave import Refused
+from batchweave.__main__ import main
 from batchweave._launch import Launch, find
 
 TORCHRUN = {
@@ -99,3 +101,23 @@ def test_should_name_what_is_wrong(arguments, named):
 def test_should_name_a_variable_that_is_no_number():
     with pytest.raises(Refused, match="RANK='x'"):
         find(group="g", environment=dict(TORCHRUN, RANK="x"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--dp", "4"], "dp=4"),
+        (["--group", "A_b"], "group"),
+        (["--deadline", "-1"], "deadline"),
+        (["--report", "{junk}"], "no report"),
+    ],
+)
+def test_should_tell_wrong_arguments_of_the_command_in_one_line(
+    arguments: list[str], word: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    junk = tmp_path / "junk"
+    junk.write_text("no json\n")
+    code = main(["file:/nowhere"] + [part.format(junk=junk) for part in arguments])
+    said = capsys.readouterr().err
+    assert code == 2, said
+    assert word in said and len(said.splitlines()) == 1, said

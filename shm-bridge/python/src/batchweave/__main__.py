@@ -13,7 +13,7 @@ import sys
 import time
 from typing import Callable, Optional, TextIO
 
-from .errors import BatchWeaveError, Superseded
+from .errors import BatchWeaveError, Refused, Superseded
 from .reader import Reader, Step
 
 
@@ -46,7 +46,10 @@ def _resume(report: str) -> Optional[int]:
         file.truncate(end)
     if end == 0:
         return None
-    return json.loads(data[:end].splitlines()[-1])["step"] + 1
+    try:
+        return int(json.loads(data[:end].splitlines()[-1])["step"]) + 1
+    except (ValueError, TypeError, KeyError):
+        raise Refused(f"--report is no report of a rank: {report}") from None
 
 
 def _plain_sum(step: Step) -> int:
@@ -121,6 +124,9 @@ def main(argv: Optional[list[str]] = None) -> int:
     except Superseded as error:
         print(f"batchweave: {error}", file=sys.stderr)
         return 3
+    except Refused as error:
+        print(f"batchweave: {error}", file=sys.stderr)
+        return 2 if error.code is None else 1
     except (BatchWeaveError, OSError, ImportError) as error:
         print(f"batchweave: {error}", file=sys.stderr)
         return 1

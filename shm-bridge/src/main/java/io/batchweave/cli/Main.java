@@ -11,9 +11,12 @@ import java.util.concurrent.ExecutionException;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.ArgSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Model.UsageMessageSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.ScopeType;
 
 /**
@@ -104,10 +107,26 @@ public final class Main {
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setUsageHelpWidth(100);
     describeStores(line);
+    line.setExecutionStrategy(Main::execute);
     line.setParameterExceptionHandler((error, arguments) -> usage(err, error));
     line.setExecutionExceptionHandler(
         (error, commandLine, result) -> failure(err, error, main.stackTrace));
     return args.length == 0 ? helpOf(line) : line.execute(args);
+  }
+
+  /** An empty value is a variable that a script forgot to set: it never means anything. */
+  private static int execute(ParseResult parsed) {
+    for (ParseResult at = parsed; at != null; at = at.subcommand()) {
+      for (ArgSpec argument : at.matchedArgs()) {
+        if (argument.stringValues().contains("")) {
+          String name =
+              argument instanceof OptionSpec option ? option.longestName() : argument.paramLabel();
+          throw new ParameterException(
+              at.commandSpec().commandLine(), name + " is empty; give it a value");
+        }
+      }
+    }
+    return new CommandLine.RunLast().execute(parsed);
   }
 
   private static void describeStores(CommandLine parent) {

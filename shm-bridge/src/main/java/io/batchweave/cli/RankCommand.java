@@ -83,6 +83,7 @@ final class RankCommand implements Callable<Integer> {
 
   @Override
   public Integer call() throws IOException {
+    RankIdentity identity = identity();
     NanoClock clock = SystemNanoClock.INSTANCE;
     long timeoutNs = TimeUnit.SECONDS.toNanos(deadlineSeconds);
     Path daemon = directory == null ? DaemonContext.defaultDirectory(System.getenv()) : directory;
@@ -98,16 +99,6 @@ final class RankCommand implements Callable<Integer> {
             spec.commandLine(), "--report cannot be read and appended to: reason=" + e);
       }
     }
-    RankIdentity identity =
-        new RankIdentity(
-            stream,
-            group,
-            session,
-            new Coordinate(dp, cp),
-            dpSize,
-            cpSize,
-            localRanks,
-            dp * cpSize + cp);
     RankContext context =
         new RankContext()
             .directory(daemon)
@@ -118,6 +109,30 @@ final class RankCommand implements Callable<Integer> {
     try (ReportingRank rank = new ReportingRank(RankClient.open(context, timeoutNs), out, clock)) {
       rank.run(timeoutNs, steps);
       return 0;
+    }
+  }
+
+  /** Checked before a daemon is looked for: no daemon is waited for in vain. */
+  private RankIdentity identity() {
+    if (steps < 0 || deadlineSeconds < 1) {
+      throw new ParameterException(
+          spec.commandLine(),
+          steps < 0
+              ? "--steps must be at least 0: " + steps
+              : "--deadline must be at least 1 second: " + deadlineSeconds);
+    }
+    try {
+      return new RankIdentity(
+          stream,
+          group,
+          session,
+          new Coordinate(dp, cp),
+          dpSize,
+          cpSize,
+          localRanks,
+          dp * cpSize + cp);
+    } catch (IllegalArgumentException e) {
+      throw new ParameterException(spec.commandLine(), e.getMessage(), e);
     }
   }
 }

@@ -101,6 +101,40 @@ class CommandLineTest {
     refuse(USAGE, args("init", url, "--dp", "2", "--dq", "3"), "--dq", "--help");
   }
 
+  /** An empty value is what a script passes that forgot to set a variable. */
+  @Test
+  void shouldRefuseAnEmptyValue() throws IOException {
+    String file = file("a.txt", "a").toString();
+    refuse(USAGE, args("init", "", "--dp", "2"), "URL is empty");
+    refuse(USAGE, args("ingest", url, file, "--text-field", ""), "--text-field is empty");
+    refuse(USAGE, args("ingest", url, file, "--producer="), "--producer is empty");
+    refuse(USAGE, args("ingest", url, file, ""), "PATH is empty");
+    refuse(USAGE, args("produce", url, "--producer", ""), "--producer is empty");
+    refuse(USAGE, args("session", "end", url, ""), "GROUP is empty");
+    refuse(USAGE, args("serve", url, "--dir="), "--dir is empty");
+  }
+
+  /** What no daemon would take is told at once, not when none was found in a minute. */
+  @Test
+  void shouldCheckWhatARankIsBeforeADaemonIsLookedFor() {
+    String dir = directory.resolve("nobody").toString();
+    for (String[] wrong :
+        List.of(
+            args("--dp", "1", "dp=1"),
+            args("--dp", "-1", "dp=-1"),
+            args("--cp", "3", "cp=3"),
+            args("--dp-size", "0", "dpSize=0"),
+            args("--dp-size", "65537", "at most 65536"),
+            args("--local-ranks", "0", "localReaders=0"),
+            args("--group", "A_b", "group=A_b"),
+            args("--session", "x y", "session=x y"),
+            args("--deadline", "0", "--deadline"),
+            args("--steps", "-1", "--steps"))) {
+      refuse(USAGE, args("rank", url, "--dir", dir, wrong[0], wrong[1]), wrong[2], "--help");
+    }
+    refuse(FAILED, args("rank", url, "--dir", dir, "--deadline", "1"), "no daemon");
+  }
+
   @Test
   void shouldRefuseAnUnknownCommand() {
     refuse(USAGE, args("initialise", url), "initialise");
@@ -264,6 +298,7 @@ class CommandLineTest {
     assertEquals(0, run("probe", url + "?sync=none", "--rounds", "5", "--json"), err::toString);
     assertTrue(out.toString().contains("\"sound\" : true"), out::toString);
     assertTrue(err.toString().contains("probe/"), err::toString);
+    assertFalse(Files.exists(Path.of(url)), "left behind");
     refuse(USAGE, args("probe", url, "--connections", "1"), "connections=1");
   }
 
