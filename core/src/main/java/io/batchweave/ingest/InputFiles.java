@@ -55,7 +55,7 @@ final class InputFiles {
   private static void find(String input, Map<Path, String> found) {
     Path path = path(input);
     if (Files.isRegularFile(path)) {
-      found.putIfAbsent(path, name(path.getFileName()));
+      add(path, name(path.getFileName()), found);
     } else if (Files.isDirectory(path)) {
       walk(path, file -> true, HiddenNames.LEFT_OUT, found);
     } else if (Files.exists(path)) {
@@ -132,7 +132,7 @@ final class InputFiles {
             @Override
             public FileVisitResult visitFile(Path file, BasicFileAttributes ignored) {
               if (seen(file) && Files.isRegularFile(file) && wanted.test(file)) {
-                found.putIfAbsent(file, name(base.relativize(file)));
+                add(file, name(base.relativize(file)), found);
                 matches[0]++;
               }
               return FileVisitResult.CONTINUE;
@@ -151,6 +151,24 @@ final class InputFiles {
       throw unreadable(base, e);
     }
     return matches[0];
+  }
+
+  /** Files are remembered by their names as text, which must lead back to them. */
+  private static void add(Path file, String name, Map<Path, String> found) {
+    boolean text;
+    try {
+      text = Path.of(file.toString()).equals(file);
+    } catch (InvalidPathException e) {
+      text = false;
+    }
+    if (!text) {
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "the name of a file is not text in the encoding of this locale: file="
+              + file
+              + "; rename it, or set LC_ALL=C.UTF-8");
+    }
+    found.putIfAbsent(file, name);
   }
 
   private static String name(Path relative) {

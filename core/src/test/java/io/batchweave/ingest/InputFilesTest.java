@@ -88,6 +88,19 @@ class InputFilesTest {
     assertRefused("cannot read: file=" + file + ": permission denied", file.toString());
   }
 
+  /** Such a name can be listed, but not be asked for by its text. */
+  @Test
+  void shouldRefuseANameThatIsNoText() throws Exception {
+    Process made =
+        new ProcessBuilder("sh", "-c", "echo x > \"$(printf 'b\\344d')\"")
+            .directory(root.toFile())
+            .inheritIO()
+            .start();
+    assertEquals(0, made.waitFor());
+    assertRefused("not text", root.toString());
+    assertRefused("not text", root + "/b*");
+  }
+
   @Test
   void shouldNameAFileThatGoesAwayWhileItIsRead() throws IOException {
     try (FileSource source = FileSource.open(List.of(root.toString()), Shard.ALL)) {

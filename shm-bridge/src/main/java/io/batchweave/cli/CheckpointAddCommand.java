@@ -8,6 +8,7 @@ import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -41,6 +42,9 @@ final class CheckpointAddCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
+    if (step < 0) {
+      throw new ParameterException(spec.commandLine(), "steps count from 0: " + step);
+    }
     try (StreamArgument.Opened opened = stream.openStream();
         Operator operator = Operator.open(new OperatorContext().store(opened.store()))) {
       Change change = operator.operatorPin(group, id, step);

@@ -18,6 +18,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -103,6 +104,9 @@ final class IngestCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
+    if (maxRate < 0) {
+      throw new ParameterException(spec.commandLine(), "--max-rate must be at least 0: " + maxRate);
+    }
     PrintWriter out = spec.commandLine().getOut();
     IngestProgress progress =
         new IngestProgress(out, spec.commandLine().getErr(), SystemNanoClock.INSTANCE, maxRate);

@@ -4,12 +4,14 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.batchweave.client.Change;
 import io.batchweave.client.Operator;
 import io.batchweave.client.OperatorContext;
+import io.batchweave.format.Limits;
 import io.batchweave.log.SessionState;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -43,6 +45,10 @@ final class SessionEndCommand implements Callable<Integer> {
 
   @Override
   public Integer call() {
+    if (!Limits.NAME_PATTERN.matcher(group).matches()) {
+      throw new ParameterException(
+          spec.commandLine(), "GROUP is 1 to 64 characters of a-z, 0-9 and -: " + group);
+    }
     try (StreamArgument.Opened opened = stream.openStream();
         Operator operator = Operator.open(new OperatorContext().store(opened.store()))) {
       SessionState live = operator.state().group(group).session();

@@ -114,6 +114,17 @@ class CommandLineTest {
     refuse(USAGE, args("serve", url, "--dir="), "--dir is empty");
   }
 
+  @Test
+  void shouldRefuseWhatCannotBeMeant() throws IOException {
+    initStream();
+    String file = file("a.txt", "a").toString();
+    refuse(USAGE, args("ingest", url, file, "--max-rate", "-1"), "--max-rate");
+    refuse(USAGE, args("checkpoint", "add", url, "g", "x", "-1"), "steps count from 0");
+    refuse(USAGE, args("session", "end", url, "Bad_Name"), "GROUP", "Bad_Name");
+    refuse(USAGE, args("probe", url, "--rounds", "0"), "rounds are 1 to");
+    refuse(USAGE, args("top", "--once", "--dir", file), "no directory");
+  }
+
   /** What no daemon would take is told at once, not when none was found in a minute. */
   @Test
   void shouldCheckWhatARankIsBeforeADaemonIsLookedFor() {

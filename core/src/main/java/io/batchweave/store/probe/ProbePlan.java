@@ -34,7 +34,11 @@ public record ProbePlan(int rounds, int connections, Scope scope) {
   public ProbePlan {
     if (rounds < 1 || rounds > 1_000_000 || connections < 2 || connections > 64) {
       throw new IllegalArgumentException(
-          "plan out of range: rounds=" + rounds + " connections=" + connections);
+          "plan out of range: rounds="
+              + rounds
+              + " connections="
+              + connections
+              + "; rounds are 1 to 1000000, connections 2 to 64");
     }
   }
 

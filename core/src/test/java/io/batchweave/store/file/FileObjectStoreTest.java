@@ -18,12 +18,14 @@ import io.batchweave.store.ObjectStoreContract;
 import io.batchweave.store.PutOutcome;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
+import io.batchweave.store.StoreOperation;
 import io.batchweave.store.WriteProgress;
 import io.batchweave.store.file.FileObjectStore.Durability;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
 import java.nio.file.FileStore;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -226,6 +228,16 @@ final class FileObjectStoreTest extends ObjectStoreContract {
     assertEquals(StoreFailure.CONFIG, refused.failure());
     assertTrue(refused.detail().contains("path=" + folder + ";"), refused.detail());
     assertFalse(refused.detail().contains("Exception"), refused.detail());
+  }
+
+  @Test
+  void shouldSayThatTheProcessHasTooManyOpenFiles() {
+    IOException thrown = new FileSystemException("root/a", null, "Too many open files");
+    for (StoreOperation operation : List.of(StoreOperation.GET, StoreOperation.PUT)) {
+      StoreException refused = FileFailures.translate(directory, operation, "a", 0, thrown);
+      assertEquals(StoreFailure.UNCLEAR, refused.failure());
+      assertTrue(refused.detail().contains("ulimit -n"), refused.detail());
+    }
   }
 
   @Test

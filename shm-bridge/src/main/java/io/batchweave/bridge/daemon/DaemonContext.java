@@ -116,7 +116,7 @@ public final class DaemonContext {
       throw config("--reserve", reserveBytes, "give 0 or more bytes");
     }
     if (localReadersTimeoutNs < 0) {
-      throw config("--local-ranks-timeout", localReadersTimeoutNs, "give 0 or more");
+      throw config("--local-ranks-timeout", localReadersTimeoutNs, "give 0 or more (ns)");
     }
     if (!directory().isAbsolute()) {
       throw config("--dir", directory(), "give an absolute path, best under /dev/shm");

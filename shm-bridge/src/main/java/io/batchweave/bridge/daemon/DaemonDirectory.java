@@ -81,7 +81,7 @@ final class DaemonDirectory implements AutoCloseable {
     } catch (IOException e) {
       throw new BatchWeaveException(
           Kind.CONFIG,
-          "the daemon directory cannot be used: --dir=" + path + " (" + e.getMessage() + ")",
+          "the daemon directory cannot be made or used: --dir=" + path + " reason=" + e,
           e);
     }
     LockedMapping lock =

@@ -27,8 +27,14 @@ final class Posix {
   static final int ENOMEM = 12;
   static final int EACCES = 13;
   static final int EEXIST = 17;
+  static final int ENOTDIR = 20;
+  static final int EISDIR = 21;
   static final int EINVAL = 22;
+  static final int ENFILE = 23;
+  static final int EMFILE = 24;
   static final int ENOSPC = 28;
+  static final int EROFS = 30;
+  static final int ENAMETOOLONG = 36;
   static final int ELOOP = 40;
   static final int ETIMEDOUT = 110;
   static final int EDQUOT = 122;
@@ -400,7 +406,7 @@ final class Posix {
     int errno = -negativeErrno;
     Kind kind =
         switch (errno) {
-          case ENOSPC, ENOMEM, EDQUOT -> Kind.LIMIT;
+          case ENOSPC, ENOMEM, EDQUOT, EMFILE, ENFILE -> Kind.LIMIT;
           case EAGAIN, EINTR, ENOENT -> Kind.RETRYABLE;
           default -> Kind.CONFIG;
         };
@@ -412,8 +418,14 @@ final class Posix {
           case ENOMEM -> "ENOMEM: no memory";
           case EACCES -> "EACCES: no permission";
           case EEXIST -> "EEXIST: exists";
+          case ENOTDIR -> "ENOTDIR: a part of the path is no directory";
+          case EISDIR -> "EISDIR: is a directory";
           case EINVAL -> "EINVAL: not supported here";
-          case ENOSPC -> "ENOSPC: no space left";
+          case ENFILE -> "ENFILE: too many open files on this machine; raise fs.file-max";
+          case EMFILE -> "EMFILE: too many open files in this process; raise ulimit -n";
+          case EROFS -> "EROFS: the file system is read-only";
+          case ENAMETOOLONG -> "ENAMETOOLONG: too long for a path; use a shorter one";
+          case ENOSPC -> "ENOSPC: no space left; free some, or make the file system larger";
           case ELOOP -> "ELOOP: is a symbolic link";
           case EDQUOT -> "EDQUOT: quota exceeded";
           default -> "errno " + errno;

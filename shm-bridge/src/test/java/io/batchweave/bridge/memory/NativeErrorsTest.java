@@ -60,7 +60,8 @@ class NativeErrorsTest {
 
   @Test
   void shouldTranslateEveryErrorNumberIntoWhatToDo() {
-    for (int errno : List.of(Posix.ENOSPC, Posix.ENOMEM, Posix.EDQUOT)) {
+    for (int errno :
+        List.of(Posix.ENOSPC, Posix.ENOMEM, Posix.EDQUOT, Posix.EMFILE, Posix.ENFILE)) {
       assertEquals(Kind.LIMIT, Posix.failure("x", folder, -errno).kind());
     }
     for (int errno : List.of(Posix.EAGAIN, Posix.EINTR, Posix.ENOENT)) {
@@ -69,7 +70,14 @@ class NativeErrorsTest {
     for (int errno : List.of(Posix.EPERM, Posix.EACCES, Posix.EINVAL, Posix.ELOOP, 99)) {
       assertEquals(Kind.CONFIG, Posix.failure("x", folder, -errno).kind());
     }
-    assertTrue(String.valueOf(Posix.failure("x", folder, -99).getMessage()).contains("errno 99"));
+    assertTrue(said(99).contains("errno 99"), said(99));
+    assertTrue(said(Posix.EMFILE).contains("ulimit -n"), said(Posix.EMFILE));
+    assertTrue(said(Posix.ENAMETOOLONG).contains("shorter"), said(Posix.ENAMETOOLONG));
+    assertTrue(said(Posix.ENOTDIR).contains("no directory"), said(Posix.ENOTDIR));
+  }
+
+  private String said(int errno) {
+    return String.valueOf(Posix.failure("x", folder, -errno).getMessage());
   }
 
   @Test
