@@ -145,6 +145,9 @@ typedef struct bw_aeron {
     /** Asked in every round of waiting; true stops it with BW_ERROR_INTERRUPTED. May be null. */
     bool (*stop)(void *context);
     void *stop_context;
+    /** Told that a command was sent and is waited for: wakes a driver that sleeps. May be null. */
+    void (*call)(void *context);
+    void *call_context;
     /** The one subscription whose images are followed. */
     bw_aeron_subscription *subscription;
     /** Newest image announced for it and not taken yet; length 0: none. */
@@ -577,6 +580,9 @@ static inline bw_status bw_aeron_driver_error(const bw_aeron *aeron, bw_error *e
 static inline bw_status bw_aeron_await(
         bw_aeron *aeron, int64_t correlation_id, int32_t type, int64_t deadline_ns, bw_error *error) {
     int rounds = 0;
+    if (aeron->call != NULL) {
+        aeron->call(aeron->call_context);
+    }
     for (;;) {
         const bw_status status = bw_aeron_work(aeron, error);
         if (status == BW_OK) {

@@ -47,6 +47,11 @@ static inline bw_status bw_exchange_once(bw_aeron *aeron, const bw_aeron_publica
     return status;
 }
 
+/** Wakes a daemon that sleeps: Aeron does not. */
+static inline void bw_call_daemon(void *doorbell) {
+    bw_ring_doorbell((bw_doorbell *)doorbell);
+}
+
 /** One Aeron client: says an encoded request until something other than NOT_YET comes back. */
 static inline bw_status bw_exchange_message(bw_client *client, uint8_t *request, size_t length, bw_answer *answer,
         int64_t deadline_ns, bw_error *error) {
@@ -71,6 +76,12 @@ static inline bw_status bw_exchange_message(bw_client *client, uint8_t *request,
     }
     aeron.stop = bw_stopped;
     aeron.stop_context = client;
+    bw_doorbell *doorbell = NULL;
+    bw_error unheard; /* without a doorbell the daemon looks by itself a little later */
+    if (bw_doorbell_map(client, &doorbell, &unheard) == BW_OK) {
+        aeron.call = bw_call_daemon;
+        aeron.call_context = doorbell;
+    }
     int32_t stream_id = (int32_t)bw_aeron_next_correlation_id(&aeron);
     if (stream_id == BW_HELLO_STREAM_ID) {
         stream_id = (int32_t)bw_aeron_next_correlation_id(&aeron);
@@ -105,6 +116,9 @@ static inline bw_status bw_exchange_message(bw_client *client, uint8_t *request,
     bw_aeron_log_close(&publication.log);
     bw_aeron_log_close(&subscription.log);
     bw_aeron_close(&aeron);
+    if (doorbell != NULL) {
+        (void)munmap(doorbell, BW_DOORBELL_LENGTH);
+    }
     return status;
 }
 

@@ -77,7 +77,7 @@ static inline void bw_futex_wake_all(uint32_t *word) {
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/** Tells the daemon that something was released. SYNC POINT: doorbell */
+/** Tells the daemon that something was released, or that somebody talks. SYNC POINT: doorbell */
 static inline void bw_ring_doorbell(bw_doorbell *doorbell) {
     (void)bw_add_release_u32(&doorbell->word, 1u);
     bw_futex_wake_all(&doorbell->word);
@@ -445,6 +445,19 @@ static inline bw_status bw_map_named(const bw_client *client, const char *name, 
     return BW_OK;
 }
 
+/** Maps the doorbell. */
+static inline bw_status bw_doorbell_map(const bw_client *client, bw_doorbell **doorbell, bw_error *error) {
+    void *base = NULL;
+    size_t length = 0;
+    const bw_status status =
+            bw_map_named(client, BW_DOORBELL_NAME, true, BW_DOORBELL_LENGTH, &base, &length, error);
+    *doorbell = status == BW_OK ? (bw_doorbell *)base : NULL;
+    if (status == BW_OK && bw_load_acquire_u64(&(*doorbell)->magic) != BW_DOORBELL_MAGIC) {
+        return bw_fail(error, BW_ERROR_CORRUPT, "not a doorbell: directory=%s", client->directory);
+    }
+    return status;
+}
+
 /** Checks the header of a mapped control file against Welcome and its own length. BW_AGAIN: closed. */
 static inline bw_status bw_control_check(
         const bw_attachment *attachment, const bw_welcome *welcome, bw_error *error) {
@@ -484,7 +497,6 @@ static inline bw_status bw_control_check(
 static inline bw_status bw_attachment_map(
         bw_client *client, bw_attachment *attachment, const bw_welcome *welcome, bw_error *error) {
     void *base = NULL;
-    size_t length = 0;
     bw_status status = bw_map_named(
             client, welcome->control_file, false, BW_DESCRIPTORS_OFFSET, &base, &attachment->control_length, error);
     if (status != BW_OK || base == NULL) {
@@ -493,11 +505,7 @@ static inline bw_status bw_attachment_map(
     attachment->control = (const bw_control *)base;
     status = bw_control_check(attachment, welcome, error);
     if (status == BW_OK) {
-        status = bw_map_named(client, BW_DOORBELL_NAME, true, BW_DOORBELL_LENGTH, &base, &length, error);
-        attachment->doorbell = status == BW_OK ? (bw_doorbell *)base : NULL;
-    }
-    if (status == BW_OK && bw_load_acquire_u64(&attachment->doorbell->magic) != BW_DOORBELL_MAGIC) {
-        status = bw_fail(error, BW_ERROR_CORRUPT, "not a doorbell: directory=%s", client->directory);
+        status = bw_doorbell_map(client, &attachment->doorbell, error);
     }
     if (status != BW_OK) {
         return status;

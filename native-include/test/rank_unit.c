@@ -744,6 +744,45 @@ static void should_stop_waiting_when_the_caller_wants(void) {
     fake_stop();
 }
 
+/** A media driver that beat a moment ago and answers nothing. */
+static void start_silent_driver(void) {
+    enum { COMMANDS = 4096, EVENTS = 4096, LENGTH = 128 + COMMANDS + BW_AERON_RING_TRAILER + EVENTS + BW_AERON_BROADCAST_TRAILER };
+    char path[BW_PATH_CAPACITY];
+    fake_path(path, "aeron");
+    CHECK(mkdir(path, 0700) == 0);
+    uint8_t *cnc = (uint8_t *)fake_map("aeron/cnc.dat", LENGTH);
+    bw_put_i32(cnc + BW_AERON_CNC_TO_DRIVER_LENGTH, COMMANDS + BW_AERON_RING_TRAILER);
+    bw_put_i32(cnc + BW_AERON_CNC_TO_CLIENTS_LENGTH, EVENTS + BW_AERON_BROADCAST_TRAILER);
+    struct timespec wall;
+    CHECK(clock_gettime(CLOCK_REALTIME, &wall) == 0);
+    bw_put_i64(cnc + 128 + COMMANDS + BW_AERON_RING_HEARTBEAT, (int64_t)wall.tv_sec * 1000 + wall.tv_nsec / 1000000);
+    bw_put_i32(cnc + BW_AERON_CNC_VERSION, 0x000200);
+    CHECK(munmap(cnc, LENGTH) == 0);
+}
+
+static void should_ring_when_it_waits_for_the_driver(void) {
+    fake_start(directory, 1, 1);
+    bw_options options = fake_options();
+    bw_client *client = attach(&options);
+    start_silent_driver();
+    const uint32_t rung = bw_load_acquire_u32(&fake.doorbell->word);
+    bw_hello hello;
+    memset(&hello, 0, sizeof hello);
+    hello.stream = hello.group = hello.session = hello.reader_file = hello.previous_reader_file = "";
+    bw_welcome welcome;
+    bw_refused refused;
+    CHECK_EQUAL(BW_ERROR_STARVED,
+            bw_exchange(client, &hello, &welcome, &refused, bw_deadline_ns(MILLIS(100)), &error));
+    CHECK_EQUAL(rung + 1, bw_load_acquire_u32(&fake.doorbell->word));
+    char path[BW_PATH_CAPACITY];
+    fake_path(path, "aeron/cnc.dat");
+    CHECK(unlink(path) == 0);
+    fake_path(path, "aeron");
+    CHECK(rmdir(path) == 0);
+    bw_close(client);
+    fake_stop();
+}
+
 enum { ROUNDS = 5000 };
 
 /** Publishes as fast as the reader acks. */
@@ -829,6 +868,7 @@ int main(int count, char **arguments) {
     should_lose_its_lock_when_killed();
     should_make_another_reader_file_when_a_starting_daemon_removed_it();
     should_stop_waiting_when_the_caller_wants();
+    should_ring_when_it_waits_for_the_driver();
     should_lose_no_wake_up_while_another_thread_releases();
     return 0;
 }

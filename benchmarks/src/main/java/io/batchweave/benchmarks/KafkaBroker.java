@@ -180,9 +180,9 @@ public final class KafkaBroker implements AutoCloseable {
     }
   }
 
-  /** Processor time of the broker so far, nanoseconds, to the tick of the kernel's account. */
+  /** Processor time of the broker so far, nanoseconds. */
   public long cpuNanos() {
-    return process.toHandle().info().totalCpuDuration().orElseThrow().toNanos();
+    return ProcessTime.nanos(process);
   }
 
   /**

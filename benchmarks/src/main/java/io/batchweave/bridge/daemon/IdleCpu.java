@@ -28,7 +28,9 @@ import org.agrona.concurrent.SystemNanoClock;
 /**
  * Question: what does waiting cost? A daemon with eight attached ranks, all waiting for a step that
  * nobody commits, in percent of a core; and one such rank. Before that they have read a few
- * thousand steps, so that what runs was compiled.
+ * thousand steps and then waited for fifteen seconds, in which the JVM compiles what the reading
+ * left to be compiled. What it does after that is counted, with every other thread of the process,
+ * to the nanosecond of the kernel's account.
  *
  * <p>Ceiling: nothing at all. What is left is the daemon's duty cycle (a look at the log now and
  * then, the driver's timers) and each rank's look at the daemon's lock every 100 ms.
@@ -41,6 +43,7 @@ public final class IdleCpu implements Bar {
 
   private static final int WINDOWS = 10;
   private static final long WINDOW_NS = TimeUnit.SECONDS.toNanos(3);
+  private static final long WARM_UP_NS = TimeUnit.SECONDS.toNanos(15);
   private static final long SOON_NS = TimeUnit.SECONDS.toNanos(120);
   private static final double GOAL_DAEMON_PERCENT = 2;
   private static final double GOAL_RANK_PERCENT = 1;
@@ -90,20 +93,23 @@ public final class IdleCpu implements Bar {
     try {
       Sample daemonPercent = new Sample();
       Sample rankPercent = new Sample();
+      long read;
+      do {
+        read = taken.sum();
+        pass(WARM_UP_NS);
+        requireAlive(threads);
+      } while (read == 0 || read != taken.sum());
       while (daemonPercent.count() < run.rounds(WINDOWS)) {
-        long takenBefore = taken.sum();
-        long daemonBefore = cpuNanos(daemon);
+        long beganNs = SystemNanoClock.INSTANCE.nanoTime();
+        long daemonBefore = ProcessTime.nanos(daemon);
         long ranksBefore = ProcessTime.nanos();
-        long untilNs = SystemNanoClock.INSTANCE.nanoTime() + WINDOW_NS;
-        while (SystemNanoClock.INSTANCE.nanoTime() - untilNs < 0) {
-          LockSupport.parkNanos(WINDOW_NS);
-        }
-        if (!threads.stream().allMatch(Thread::isAlive)) {
+        pass(WINDOW_NS);
+        double hundredthNs = (SystemNanoClock.INSTANCE.nanoTime() - beganNs) / 100.0;
+        daemonPercent.add((ProcessTime.nanos(daemon) - daemonBefore) / hundredthNs);
+        rankPercent.add((ProcessTime.nanos() - ranksBefore) / hundredthNs / RANKS);
+        requireAlive(threads);
+        if (read != taken.sum()) {
           throw new IllegalStateException("a rank did not wait: taken=" + taken.sum());
-        }
-        if (takenBefore > 0 && takenBefore == taken.sum()) { // before, they read what there is
-          daemonPercent.add(100.0 * (cpuNanos(daemon) - daemonBefore) / WINDOW_NS);
-          rankPercent.add(100.0 * (ProcessTime.nanos() - ranksBefore) / WINDOW_NS / RANKS);
         }
       }
       double one = rankPercent.median();
@@ -124,8 +130,18 @@ public final class IdleCpu implements Bar {
     }
   }
 
-  private static long cpuNanos(Process process) {
-    return process.toHandle().info().totalCpuDuration().orElseThrow().toNanos();
+  private static void requireAlive(List<Thread> ranks) {
+    if (!ranks.stream().allMatch(Thread::isAlive)) {
+      throw new IllegalStateException("a rank has ended before the measurement did");
+    }
+  }
+
+  private static void pass(long durationNs) {
+    long untilNs = SystemNanoClock.INSTANCE.nanoTime() + durationNs;
+    for (long leftNs = durationNs; leftNs > 0; ) {
+      LockSupport.parkNanos(leftNs);
+      leftNs = untilNs - SystemNanoClock.INSTANCE.nanoTime();
+    }
   }
 
   /** Ends when it is interrupted, or when the daemon is gone. */

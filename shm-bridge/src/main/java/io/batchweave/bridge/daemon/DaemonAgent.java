@@ -72,6 +72,7 @@ final class DaemonAgent implements Agent {
     for (RingFiles.DataFile file : files.files()) {
       rings.add(new RingAgent(parts, file, found.take(file.header().number()), handshake::answer));
     }
+    doorbell.quietWhile(this::isQuiet);
   }
 
   /** For the metrics; from any thread. */
@@ -110,6 +111,14 @@ final class DaemonAgent implements Agent {
     endOvertaken();
     sweep();
     return work;
+  }
+
+  /** Whether nothing here waits for the time to pass, as of the last duty cycle. */
+  private boolean isQuiet() {
+    return handshake.isSilent()
+        && launches.isIdle()
+        && errands.isIdle()
+        && rings.stream().allMatch(RingAgent::isQuiet);
   }
 
   private void sweep() {

@@ -5,20 +5,28 @@ import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.ring.Doorbell;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.agrona.concurrent.IdleStrategy;
 
 /**
  * Sleeps on the doorbell, ever longer while nothing happens, up to 20 ms: a rank that releases a
- * step and a fetch that ends wake the agent, Aeron cannot and is looked at when the sleep ends. So
- * the first sleeps are short where somebody talks through Aeron, and only there: each one that ends
- * in vain takes processor time from the fetch that it waits for. Used by the agent's thread, except
- * for {@link #wake}.
+ * step or begins to talk and a fetch that ends wake the agent; the rest of the talk, through Aeron,
+ * does not and is looked at when the sleep ends. So the first sleeps are short where somebody
+ * talks, and only there: each one that ends in vain takes processor time from the fetch that it
+ * waits for. Where nothing is awaited but a ring, they grow to 60 ms: waking up is what an idle
+ * daemon spends most on. Used by the agent's thread, except for {@link #wake}.
  */
 final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private static final int SPINS = 20;
   private static final long TALK_SLEEP_NS = TimeUnit.MICROSECONDS.toNanos(50);
   private static final long MIN_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(2);
   private static final long MAX_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(20);
+
+  /**
+   * Two of them are still 20 ms after the 100 ms of the driver's timer: its heartbeat is not later
+   * than with shorter ones.
+   */
+  private static final long MAX_QUIET_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(60);
 
   private final Doorbell doorbell;
   private final FutexWaiter waiter;
@@ -27,6 +35,7 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private int word;
   private int spins;
   private boolean talking;
+  private BooleanSupplier quiet = () -> false;
   private long sleepNs = MIN_SLEEP_NS;
 
   DoorbellIdleStrategy(NativeMemory memory, Path directory, int fileMode) {
@@ -54,6 +63,16 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
     talking = true;
   }
 
+  /**
+   * Sets what says whether only a ring is awaited: that another duty cycle without one would change
+   * nothing, but for the driver's timers and for noticing a death that nobody waits for.
+   *
+   * @param newQuiet asked on the agent's thread, after sleeping for long
+   */
+  void quietWhile(BooleanSupplier newQuiet) {
+    quiet = newQuiet;
+  }
+
   @Override
   public void idle(int workCount) {
     if (workCount == 0) {
@@ -74,8 +93,11 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
       Thread.onSpinWait();
       return;
     }
+    if (sleepNs > MAX_SLEEP_NS && !quiet.getAsBoolean()) {
+      sleepNs = MAX_SLEEP_NS;
+    }
     doorbell.await(waiter, word, sleepNs);
-    sleepNs = Math.min(2 * sleepNs, MAX_SLEEP_NS);
+    sleepNs = Math.min(2 * sleepNs, MAX_QUIET_SLEEP_NS);
   }
 
   @Override

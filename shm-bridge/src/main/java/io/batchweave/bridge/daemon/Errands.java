@@ -151,9 +151,14 @@ final class Errands {
     return parts.context().nanoClock().nanoTime();
   }
 
+  /** Whether there are none. */
+  boolean isIdle() {
+    return errands.isEmpty() && waiting.isEmpty();
+  }
+
   /** Answers what is done, and those that have waited long enough. */
   int doWork() {
-    if (errands.isEmpty() && waiting.isEmpty()) {
+    if (isIdle()) {
       return 0;
     }
     long now = now();

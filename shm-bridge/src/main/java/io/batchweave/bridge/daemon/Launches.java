@@ -80,6 +80,11 @@ final class Launches {
     launches.remove(Name.of(session));
   }
 
+  /** Whether no Hello waits here. */
+  boolean isIdle() {
+    return waiting.isEmpty();
+  }
+
   /** Looks at everything that waits. */
   int doWork() {
     if (waiting.isEmpty()) {

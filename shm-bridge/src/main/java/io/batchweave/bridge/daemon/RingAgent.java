@@ -78,6 +78,7 @@ final class RingAgent implements AutoCloseable {
   private long nextProbeNs;
   private long nextStatusNs;
   private long idleSinceNs;
+  private boolean awaitsCommit;
   private String commandTrouble = "";
   private RingStatus lastStatus = RingStatus.IDLE;
   private volatile RingGauges gauges = RingGauges.NONE;
@@ -304,6 +305,19 @@ final class RingAgent implements AutoCloseable {
     return work;
   }
 
+  /**
+   * Whether nobody waits for anything but a commit, of which the log tells, after the last duty
+   * cycle: then another one changes nothing unless somebody has called or died.
+   */
+  boolean isQuiet() {
+    boolean isDeserted = machine.session() == null && readers.list().isEmpty();
+    return (isDeserted || awaitsCommit)
+        && commands.isEmpty()
+        && fetches.isIdle()
+        && !readers.isAnyWaiting()
+        && trouble().isEmpty();
+  }
+
   /** Looks now, not at the next probe, which ranks are gone. */
   void noticeGone() {
     nextProbeNs = now();
@@ -350,6 +364,7 @@ final class RingAgent implements AutoCloseable {
   }
 
   private int offerSteps() {
+    awaitsCommit = false;
     StepSource open = steps;
     if (open == null) {
       return 0;
@@ -361,6 +376,7 @@ final class RingAgent implements AutoCloseable {
       StepSource.Answer answer = open.lookup(wanted);
       switch (answer) {
         case Later later -> {
+          awaitsCommit = true;
           return offered;
         }
         case End end -> machine.onEndOfStream(wanted);

@@ -126,6 +126,11 @@ final class RingFetches {
     }
   }
 
+  /** Whether nothing is fetched, waits to be, or is judged. */
+  boolean isIdle() {
+    return running.isEmpty() && unplanned.isEmpty() && judged.isEmpty();
+  }
+
   /** What keeps the first of them from succeeding; empty if nothing does. */
   String trouble() {
     RegionFetch first = null;

@@ -28,8 +28,11 @@
  *
  * <p><b>Threads.</b> The agent thread owns every file, ring and counter of the handshake; nothing
  * on it waits except the idle strategy, on the doorbell. Others bring it something by a queue and
- * wake it: range requests that ended, checksums, batches of steps. {@code Daemon}, {@code
- * DaemonMetrics} and {@code DaemonReport} are thread-safe, the rest belongs to the agent.
+ * wake it: range requests that ended, checksums, batches of steps. While anything waits for the
+ * time to pass it looks every 20 ms, else, when nobody talks, no step is fetched and every rank
+ * here waits for a commit, every 60 ms: so late a death is noticed then that is in nobody's way.
+ * {@code Daemon}, {@code DaemonMetrics} and {@code DaemonReport} are thread-safe, the rest belongs
+ * to the agent.
  *
  * <p><b>Decisions</b> are the {@link io.batchweave.bridge.ring.RingMachine}'s; this package carries
  * them out and brings it what happens. The shared bytes and who may write them when are in {@code

@@ -32,6 +32,11 @@ final class CommandRingWatch {
     return moved;
   }
 
+  /** Whether the driver has taken all commands. */
+  boolean isEmpty() {
+    return ring.consumerPosition() == ring.producerPosition();
+  }
+
   /** Looks once; returns the number of claims passed. */
   int check(long nowNs) {
     long head = ring.consumerPosition();

@@ -7,6 +7,7 @@ import io.aeron.exceptions.AeronException;
 import io.aeron.logbuffer.Header;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.memory.NativeMemory;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
 import org.agrona.CloseHelper;
@@ -28,6 +29,7 @@ public final class HandshakeClient {
   private static final int FRAGMENTS_PER_POLL = 4;
   private static final int MAX_RETRY_MILLIS = 1_000;
 
+  private final Path daemonDirectory;
   private final String aeronDirectory;
   private final NanoClock clock;
   private final HandshakeCodec codec = new HandshakeCodec();
@@ -46,6 +48,7 @@ public final class HandshakeClient {
    * @param clock monotonic time
    */
   public HandshakeClient(Path daemonDirectory, NanoClock clock) {
+    this.daemonDirectory = daemonDirectory;
     this.aeronDirectory =
         daemonDirectory.resolve(HandshakeProtocol.AERON_DIRECTORY).toAbsolutePath().toString();
     this.clock = clock;
@@ -149,6 +152,11 @@ public final class HandshakeClient {
 
   /** One Aeron client with its Welcome subscription and its Hello publication. */
   private final class Exchange implements AutoCloseable {
+    private final CallingIdleStrategy calling =
+        new CallingIdleStrategy(
+            NativeMemory.system(),
+            daemonDirectory,
+            new BackoffIdleStrategy(10, 10, MIN_PARK_NS, MAX_PARK_NS));
     private final Aeron aeron;
     private final Subscription subscription;
     private final ExclusivePublication publication;
@@ -157,26 +165,31 @@ public final class HandshakeClient {
     private @Nullable Throwable error;
 
     Exchange() {
-      aeron =
-          Aeron.connect(
-              new Aeron.Context()
-                  .aeronDirectoryName(aeronDirectory)
-                  .clientName("batchweave-rank")
-                  .useConductorAgentInvoker(true)
-                  .driverTimeoutMs(HandshakeProtocol.DRIVER_TIMEOUT_MILLIS)
-                  .keepAliveIntervalNs(HandshakeProtocol.KEEP_ALIVE_NS)
-                  .awaitingIdleStrategy(new BackoffIdleStrategy(10, 10, MIN_PARK_NS, MAX_PARK_NS))
-                  .errorHandler(this::onError)
-                  .subscriberErrorHandler(this::onError));
+      @Nullable Aeron connected = null;
       try {
+        connected = connect();
+        aeron = connected;
         subscription = aeron.addSubscription(HandshakeProtocol.CHANNEL, welcomeStreamId());
         publication =
             aeron.addExclusivePublication(
                 HandshakeProtocol.CHANNEL, HandshakeProtocol.HELLO_STREAM_ID);
       } catch (Throwable failed) {
-        CloseHelper.quietClose(aeron);
+        CloseHelper.quietCloseAll(connected, calling);
         throw failed;
       }
+    }
+
+    private Aeron connect() {
+      return Aeron.connect(
+          new Aeron.Context()
+              .aeronDirectoryName(aeronDirectory)
+              .clientName("batchweave-rank")
+              .useConductorAgentInvoker(true)
+              .driverTimeoutMs(HandshakeProtocol.DRIVER_TIMEOUT_MILLIS)
+              .keepAliveIntervalNs(HandshakeProtocol.KEEP_ALIVE_NS)
+              .awaitingIdleStrategy(calling)
+              .errorHandler(this::onError)
+              .subscriberErrorHandler(this::onError));
     }
 
     private int welcomeStreamId() {
@@ -230,7 +243,7 @@ public final class HandshakeClient {
 
     @Override
     public void close() {
-      CloseHelper.quietClose(aeron);
+      CloseHelper.quietCloseAll(aeron, calling);
     }
   }
 }

@@ -243,6 +243,14 @@ public final class HandshakeServer implements AutoCloseable {
   }
 
   /**
+   * Whether nobody talks: {@link #doWork} is needed for timers and heartbeats only, until somebody
+   * rings the doorbell.
+   */
+  public boolean isSilent() {
+    return commandRing.isEmpty() && answers.isEmpty() && hellos.hasNoImages();
+  }
+
+  /**
    * Answers a rank; sent as soon as it can be, dropped after {@link HandshakeProtocol#ANSWER_NS}.
    *
    * @param request what it answers

@@ -13,8 +13,8 @@
  *   read daemon.json: ABI, Aeron directory
  *   connect an Aeron client   (driver timeout 500 ms, keep-alive 100 ms)
  *   welcomeStreamId = (int) nextCorrelationId()
- *   add subscription          aeron:ipc, welcomeStreamId
- *   add exclusive publication aeron:ipc, HELLO_STREAM_ID
+ *   add subscription          aeron:ipc, welcomeStreamId, ring the doorbell
+ *   add exclusive publication aeron:ipc, HELLO_STREAM_ID, ring the doorbell
  *   offer Hello  -------------------------------------&gt;  one subscription: aeron:ipc, HELLO_STREAM_ID
  *                                                       decide; probe the reader file's lock
  *                                                       asyncAddExclusivePublication(welcomeStreamId)
@@ -39,6 +39,11 @@
  * <tr><td>rank's Aeron client</td><td>driver timeout 500 ms, keep-alive interval 100 ms</td></tr>
  * <tr><td>Aeron directory</td><td>{@code aeron/} in the daemon directory</td></tr>
  * </table>
+ *
+ * <p><b>The doorbell.</b> A daemon to which nobody talks sleeps for up to 60 ms. A rank that has
+ * sent the driver a command and waits for its answer rings the doorbell, so that it is heard at
+ * once; one that does not is heard when the sleep ends. From then on, until the publications of all
+ * ranks are closed, the daemon looks every 20 ms or more often.
  *
  * <p><b>Hello is idempotent.</b> The attachment is the reader file: every attempt of one attachment
  * names the same file, the daemon answers the newest. An answer whose {@code attempt} is not the

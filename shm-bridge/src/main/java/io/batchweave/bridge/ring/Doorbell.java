@@ -8,7 +8,7 @@ import io.batchweave.bridge.memory.Protection;
 import io.batchweave.bridge.memory.SharedFile;
 import java.nio.file.Path;
 
-/** The doorbell: ranks ring it after each release, the daemon waits for it. */
+/** The doorbell: ranks ring it after each release and when they attach, the daemon waits for it. */
 public final class Doorbell implements AutoCloseable {
   private final Mapping mapping;
 

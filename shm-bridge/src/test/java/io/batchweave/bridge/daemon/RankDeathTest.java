@@ -2,6 +2,7 @@ package io.batchweave.bridge.daemon;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.bridge.ChildJvm;
@@ -13,6 +14,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -25,6 +27,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class RankDeathTest extends DaemonFixture {
   /** Three seconds are promised; five times that on a busy machine. */
   private static final long PROMISE_NS = TimeUnit.SECONDS.toNanos(15);
+
+  /** The daemon's longest sleeps have begun long before. */
+  private static final long LONG_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
   private static final int FIRST = 10;
   private static final int COMMITTED = 20;
@@ -106,6 +111,31 @@ class RankDeathTest extends DaemonFixture {
       for (long step = 0; step < FIRST; step++) {
         check(stream, survivor, step, 0);
         check(stream, second, step, 1);
+      }
+    }
+  }
+
+  /** All ranks wait for a commit, and the daemon sleeps for long: what comes then is served. */
+  @Test
+  void shouldNoticeADeathANewRankAndACommitWhenNothingHasHappenedForLong() throws Exception {
+    try (TestStream stream = new TestStream(url(), new Grid(2, 1), SLICE_BYTES);
+        Daemon daemon = Daemon.launch(context())) {
+      stream.add(FIRST);
+      try (TestRank survivor = rank(of(0, 2, 2), 0)) {
+        readTogether(stream, survivor);
+        await("the end of one", () -> metric(daemon, "batchweave_readers_lost_total") == 1);
+        try (TestRank second = rank(of(1, 2, 2), FIRST).attach(SOON_NS)) {
+          assertInstanceOf(TestRank.Take.Late.class, survivor.take(LONG_NS));
+          assertEquals(FIRST, second.nextStep());
+        }
+        await("the end of the other", () -> metric(daemon, "batchweave_readers_lost_total") == 2);
+        assertInstanceOf(TestRank.Take.Late.class, survivor.take(LONG_NS));
+        try (TestRank third = rank(of(1, 2, 2), FIRST).attach(SOON_NS)) {
+          assertInstanceOf(TestRank.Take.Late.class, survivor.take(LONG_NS));
+          stream.add(1);
+          check(stream, survivor, FIRST, 0);
+          check(stream, third, FIRST, 1);
+        }
       }
     }
   }

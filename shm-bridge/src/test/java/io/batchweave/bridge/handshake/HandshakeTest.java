@@ -9,6 +9,8 @@ import io.aeron.CncFileDescriptor;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.bridge.memory.NativeMemory;
+import io.batchweave.bridge.ring.Doorbell;
+import io.batchweave.bridge.ring.RingAbi;
 import java.io.File;
 import java.io.IOException;
 import java.nio.MappedByteBuffer;
@@ -184,6 +186,20 @@ class HandshakeTest {
       for (int i = 0; i < answers.size(); i++) {
         assertEquals(welcome(helloOf(i)), answers.get(i).get());
       }
+    }
+  }
+
+  /** A daemon that sleeps is woken: Aeron does not do that. */
+  @Test
+  void shouldRingTheDoorbellForEachCommandToTheDriver() throws IOException {
+    NativeMemory memory = NativeMemory.system();
+    try (Doorbell doorbell = Doorbell.create(memory, directory, 0600)) {
+      int before = doorbell.wordLoadAcquire();
+      assertInstanceOf(Answer.Welcome.class, attach(1, PROMISE_NS));
+      int rung = doorbell.wordLoadAcquire() - before;
+      assertTrue(rung >= 2, "rung=" + rung);
+    } finally {
+      Files.delete(directory.resolve(RingAbi.DOORBELL_NAME));
     }
   }
 
