@@ -79,7 +79,6 @@ public final class FileObjectStore implements ObjectStore {
   private final Folders folders;
   private final Object lock = new Object();
   private @Nullable TempFolder tempFolder;
-  private boolean madeRoot;
   private int running;
   private boolean closed;
 
@@ -351,10 +350,7 @@ public final class FileObjectStore implements ObjectStore {
     synchronized (lock) {
       TempFolder folder = tempFolder;
       if (folder == null) {
-        if (!Files.isDirectory(root)) {
-          Files.createDirectory(root);
-          madeRoot = true;
-        }
+        folders.makeRoot();
         folder = TempFolder.create(root);
         tempFolder = folder;
       }
@@ -721,11 +717,8 @@ public final class FileObjectStore implements ObjectStore {
   /** Leaves nothing but objects, and the folders they lie in. */
   private void removeEmptyFolders(TempFolder temps) {
     try {
-      folders.removeEmpty();
       temps.close();
-      if (madeRoot) {
-        Folders.removeIfEmpty(root);
-      }
+      folders.removeEmpty();
     } catch (IOException e) {
       // They cost nothing, and the next writer removes the temporary files.
     }

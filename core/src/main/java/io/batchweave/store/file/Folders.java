@@ -14,10 +14,10 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The folders on the way from the root to objects: made where they are missing, and on the disk
- * before an object in them is acknowledged. In two steps, so that the second comes after the
- * object's bytes were synced: a journal that was written for those has the new folders in it, and
- * what is left is quick. Thread-safe.
+ * The root and the folders on the way from it to objects: made where they are missing, and on the
+ * disk before an object in them is acknowledged. Those below the root in two steps, so that the
+ * second comes after the object's bytes were synced: a journal that was written for those has the
+ * new folders in it, and what is left is quick. Thread-safe.
  */
 final class Folders {
   /** Brings the names in a folder to the disk. */
@@ -40,6 +40,18 @@ final class Folders {
   Folders(Path root, Sync sync) {
     this.root = root;
     this.sync = sync;
+  }
+
+  /** Makes the root where it is missing; its name is on the disk then. */
+  void makeRoot() throws IOException {
+    if (!Files.isDirectory(root)) {
+      fresh.add(root);
+      Files.createDirectory(root);
+      made.add(root);
+    }
+    if (fresh.contains(root)) {
+      sync(List.of(root));
+    }
   }
 
   /**

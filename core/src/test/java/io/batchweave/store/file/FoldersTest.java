@@ -44,6 +44,34 @@ class FoldersTest {
   }
 
   @Test
+  void shouldSyncTheNameOfTheRootWhenItMadeIt() throws IOException {
+    folders.makeRoot();
+    assertEquals(List.of(), synced);
+
+    Folders fresh = new Folders(at("new"), synced::add);
+    fresh.makeRoot();
+    assertTrue(Files.isDirectory(at("new")));
+    assertEquals(List.of(root), synced);
+    fresh.makeRoot();
+    assertEquals(List.of(root), synced);
+  }
+
+  @Test
+  void shouldSyncTheNameOfTheRootAgainWhenThatFailed() throws IOException {
+    Folders.Sync failsOnce =
+        folder -> {
+          synced.add(folder);
+          if (synced.size() == 1) {
+            throw new IOException("no");
+          }
+        };
+    Folders fresh = new Folders(at("new"), failsOnce);
+    assertThrows(IOException.class, fresh::makeRoot);
+    fresh.makeRoot();
+    assertEquals(List.of(root, root), synced);
+  }
+
+  @Test
   void shouldSyncWhatAnotherRequestMadeWhenThatHasNotDoneSoYet() throws IOException {
     List<Path> first = folders.make(at("data/aa/1"));
     List<Path> second = folders.make(at("data/aa/2"));
