@@ -14,18 +14,26 @@ import java.util.List;
  * <p>Compared, in turn with it in the same process: on S3 the CRT's own client that puts the same
  * bytes, in objects of the same size, as many at a time, without checksums as we do; on files as
  * many threads that write the same bytes into new files and wait until both the file and its name
- * are on the disk. A round is one or three gigabytes, so that what the last batch waits for its
- * commit is a small part of it; half of that in a quick run. Both sides get a fresh stream or
+ * are on the disk. That is less than we do: such a file has its name before it is whole, and one
+ * fsync brings both to the disk, where we rename what is there already, which is a second commit of
+ * the file system's journal. A round is one or two gigabytes, so that what the last batch waits for
+ * its commit is a small part of it; half of that in a quick run. Both sides get a fresh stream or
  * folder and client each round; neither is measured while it opens, closes or is cleaned up. What
  * is measured is a producer that has run for a while: before, many of them commit small batches
  * until the compiler rests.
+ *
+ * <p>What the round before wrote is deleted last, when all is open. A virtual machine hands memory
+ * that stays free back to its host, and a page that has to be got again costs ten times a write of
+ * it. So each side writes into what the other one has just freed. Were it freed earlier, the side
+ * that takes longer to open would pay for more pages; were it three gigabytes, the host would take
+ * some while they are written.
  *
  * <p>Ceiling: the bare way, told to split objects as the store does; where the CRT splits them
  * otherwise by itself, that is shown too.
  */
 final class Ingest implements Bar {
   private static final double GOAL = 0.95;
-  private static final int ROUNDS = 5;
+  private static final int ROUNDS = 7;
   private static final int MIB = 1 << 20;
   private static final long SHORT_ROUND_BYTES = 256L * MIB;
 
@@ -95,6 +103,7 @@ final class Ingest implements Bar {
     long roundBytes = size.judged() ? target.roundBytes() : SHORT_ROUND_BYTES;
     int share = run.pace() == BenchRun.Pace.FULL ? 1 : 2;
     int batches = (int) (roundBytes / size.batchBytes() / share);
+    Path left = target.place().resolve("none");
     for (int round = -1; round < rounds; round++) {
       // Ours is the last of them; the first round of all is not counted.
       for (int i = 0; i < taken.size(); i++) {
@@ -102,19 +111,22 @@ final class Ingest implements Bar {
         String folder = "way" + way + "-" + size.batchBytes() + "-" + (round + 1);
         Taken into = round < 0 ? new Taken() : taken.get(way);
         if (way < bareWays.size()) {
+          DirectoryTree.delete(left);
           IngestTarget.Spent spent = bareWays.get(way).bring(object, batches, folder);
           into.seconds.add(spent.seconds());
           into.cpuMillis += spent.cpuNs() / 1e6;
         } else {
           try (ObjectStore store = load.newStream(target, folder)) {
+            DirectoryTree.delete(left);
             long cpuNs = ProcessTime.nanos();
             into.seconds.add(load.produce(store, batches));
             into.cpuMillis += (ProcessTime.nanos() - cpuNs) / 1e6;
           }
         }
-        DirectoryTree.delete(target.place().resolve(folder));
+        left = target.place().resolve(folder);
       }
     }
+    DirectoryTree.delete(left);
     return report(run, target, size, object.limit() / 1e6 * batches, taken);
   }
 

@@ -152,10 +152,12 @@ sealed interface IngestTarget {
       }
     }
 
-    /** Disks take a gigabyte faster than what follows. */
+    /**
+     * Disks take a gigabyte faster than what follows; see {@link Ingest} for why it is not three.
+     */
     @Override
     public long roundBytes() {
-      return 3L << 30;
+      return 2L << 30;
     }
 
     @Override
