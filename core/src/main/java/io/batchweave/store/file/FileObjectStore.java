@@ -195,7 +195,7 @@ public final class FileObjectStore implements ObjectStore {
       try {
         Files.createLink(target, temp);
       } catch (NoSuchFileException e) {
-        if (attempt > 0) {
+        if (attempt == Folders.ATTEMPTS) {
           throw e;
         }
         makeAgain(target);
@@ -257,7 +257,7 @@ public final class FileObjectStore implements ObjectStore {
         syncEntry(target);
         return;
       } catch (NoSuchFileException e) {
-        if (attempt > 0) {
+        if (attempt == Folders.ATTEMPTS) {
           throw e;
         }
         makeAgain(target);

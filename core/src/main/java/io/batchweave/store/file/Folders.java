@@ -5,6 +5,7 @@ import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Comparator;
@@ -24,6 +25,9 @@ final class Folders {
   interface Sync {
     void names(Path folder) throws IOException;
   }
+
+  /** How often to try where another store that closes may take empty folders away meanwhile. */
+  static final int ATTEMPTS = 8;
 
   private final Path root;
   private final Sync sync;
@@ -61,6 +65,19 @@ final class Folders {
    * @return for {@link #sync}: those that may not be on the disk, whoever made them
    */
   List<Path> make(Path object) throws IOException {
+    for (int attempt = 1; ; attempt++) {
+      try {
+        return tryMake(object);
+      } catch (NoSuchFileException | FileAlreadyExistsException e) {
+        if (attempt == ATTEMPTS) {
+          throw e;
+        }
+        forget(object);
+      }
+    }
+  }
+
+  private List<Path> tryMake(Path object) throws IOException {
     Deque<Path> way = new ArrayDeque<>();
     for (Path at = object.getParent();
         at != null && !at.equals(root) && !known.contains(at);
@@ -99,10 +116,7 @@ final class Folders {
     }
   }
 
-  /**
-   * Removes those made here that are empty. A store that still writes to one makes it again: a
-   * request of its that comes in between fails once at worst, with an unclear outcome.
-   */
+  /** Removes those made here that are empty. A store that still writes to one makes it again. */
   void removeEmpty() throws IOException {
     for (Path folder : made.stream().sorted(Comparator.reverseOrder()).toList()) {
       removeIfEmpty(folder);

@@ -5,6 +5,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -26,7 +27,6 @@ final class TempFolder implements AutoCloseable {
   static final String NAME = "~tmp";
 
   private static final String LOCK_NAME = "lock";
-  private static final int ATTEMPTS = 8;
 
   /** Folders of this process: a record lock says nothing within the process that holds it. */
   private static final Set<Path> OWN = ConcurrentHashMap.newKeySet();
@@ -45,9 +45,9 @@ final class TempFolder implements AutoCloseable {
     for (int attempt = 1; ; attempt++) {
       try {
         return createIn(Files.createDirectories(root.resolve(NAME)).toRealPath());
-      } catch (NoSuchFileException e) {
-        // The last store before this one has just removed the folder of all.
-        if (attempt == ATTEMPTS) {
+      } catch (NoSuchFileException | FileAlreadyExistsException e) {
+        // Another store that closed has just removed the folder of all.
+        if (attempt == Folders.ATTEMPTS) {
           throw e;
         }
       }

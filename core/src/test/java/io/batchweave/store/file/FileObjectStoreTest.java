@@ -28,10 +28,13 @@ import java.nio.file.FileStore;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -169,6 +172,34 @@ final class FileObjectStoreTest extends ObjectStoreContract {
     Files.write(directory.resolve("root/group/not a key"), bytes(1, 10));
     Files.write(directory.resolve("root/group/b~"), bytes(1, 10));
     assertEquals(1, await(store.list("", 10)).objects().size());
+  }
+
+  /** Nobody fails because another store closes at the same moment, whatever it takes away. */
+  @Test
+  void shouldWriteWhileOtherStoresOpenAndClose() throws Exception {
+    Path root = Files.createDirectories(directory.resolve("shared"));
+    List<Thread> writers = new ArrayList<>();
+    Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+    for (int writer = 0; writer < 4; writer++) {
+      String name = "group/deep/" + writer;
+      Runnable rounds =
+          () -> {
+            for (int round = 0; round < 500; round++) {
+              try (ObjectStore own = FileObjectStore.open(root, Durability.PAGE_CACHE, 1)) {
+                await(own.putIfAbsent(name, payload(1, 10)));
+                await(own.delete(List.of(name)));
+              }
+            }
+          };
+      Thread thread = new Thread(rounds);
+      thread.setUncaughtExceptionHandler((ignored, thrown) -> failures.add(thrown));
+      writers.add(thread);
+      thread.start();
+    }
+    for (Thread writer : writers) {
+      writer.join();
+    }
+    assertEquals(List.of(), List.copyOf(failures));
   }
 
   /** Opening a named pipe waits for its other end: nobody opens that. */
