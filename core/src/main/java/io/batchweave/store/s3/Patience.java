@@ -1,37 +1,38 @@
 package io.batchweave.store.s3;
 
 import io.batchweave.store.StoreFuture;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledFuture;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.agrona.concurrent.NanoClock;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Ends requests that take too long. The native client bounds the wait for a connection and for the
  * next byte; this bounds the whole, so that an endpoint that sends a byte now and then, a
  * credentials provider that never answers, or a completion that gets lost keeps nobody waiting.
  *
- * <p>A request has a grace, and then a second more for every 256 KiB that it has moved.
+ * <p>A request has a grace, and then a second more for every 256 KiB that it has moved. All are
+ * looked at twice a second: a timer for each would wake a thread for each, which a small request
+ * waits for.
  */
 final class Patience implements AutoCloseable {
   /** What is slower than this on the whole counts as not moving. */
   static final long SLOWEST_BYTES_PER_S = 256 * 1024;
 
   private static final double NS_PER_BYTE = 1e9 / SLOWEST_BYTES_PER_S;
+  private static final long LOOK_MS = 500;
 
   private final NanoClock clock;
-  private final ScheduledThreadPoolExecutor timer;
+  private final Set<Watched> watched = ConcurrentHashMap.newKeySet();
+  private final ScheduledThreadPoolExecutor timer =
+      new ScheduledThreadPoolExecutor(
+          1, Thread.ofPlatform().daemon().name("batchweave-s3-patience").factory());
 
   Patience(NanoClock clock) {
     this.clock = clock;
-    timer =
-        new ScheduledThreadPoolExecutor(
-            1, Thread.ofPlatform().daemon().name("batchweave-s3-patience").factory());
-    timer.setRemoveOnCancelPolicy(true);
-    timer.setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
+    var _ = timer.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
   }
 
   /**
@@ -43,52 +44,39 @@ final class Patience implements AutoCloseable {
    * @param giveUp called when the time is over, at most once
    */
   void watch(StoreFuture<?> request, long graceMs, LongSupplier movedBytes, Runnable giveUp) {
-    Watched watched =
-        new Watched(request, TimeUnit.MILLISECONDS.toNanos(graceMs), movedBytes, giveUp);
-    watched.lookIn(watched.graceNs);
-    var _ = request.whenComplete((value, thrown) -> watched.end());
+    long endNs = clock.nanoTime() + TimeUnit.MILLISECONDS.toNanos(graceMs);
+    Watched one = new Watched(endNs, movedBytes, giveUp);
+    watched.add(one);
+    var _ = request.whenComplete((value, thrown) -> watched.remove(one));
   }
 
-  private final class Watched {
-    private final StoreFuture<?> request;
-    private final long startNs = clock.nanoTime();
-    private final long graceNs;
+  private void look() {
+    long nowNs = clock.nanoTime();
+    for (Watched one : watched) {
+      if (one.isOver(nowNs) && watched.remove(one)) {
+        try {
+          one.giveUp.run();
+        } catch (RuntimeException e) {
+          // The timer would stop, and the others wait for ever.
+        }
+      }
+    }
+  }
+
+  /** A request that has not ended; each is one of its own. */
+  private static final class Watched {
+    private final long endNs;
     private final LongSupplier movedBytes;
     private final Runnable giveUp;
-    private @Nullable ScheduledFuture<?> nextLook;
 
-    Watched(StoreFuture<?> request, long graceNs, LongSupplier movedBytes, Runnable giveUp) {
-      this.request = request;
-      this.graceNs = graceNs;
+    Watched(long endNs, LongSupplier movedBytes, Runnable giveUp) {
+      this.endNs = endNs;
       this.movedBytes = movedBytes;
       this.giveUp = giveUp;
     }
 
-    private synchronized void lookIn(long delayNs) {
-      if (request.isDone()) {
-        return;
-      }
-      try {
-        nextLook = timer.schedule(this::look, delayNs, TimeUnit.NANOSECONDS);
-      } catch (RejectedExecutionException e) {
-        // The store is closed, and its requests have come to rest.
-      }
-    }
-
-    private void look() {
-      long allowedNs = graceNs + (long) (movedBytes.getAsLong() * NS_PER_BYTE);
-      long leftNs = startNs + allowedNs - clock.nanoTime();
-      if (leftNs > 0) {
-        lookIn(leftNs);
-      } else if (!request.isDone()) {
-        giveUp.run();
-      }
-    }
-
-    private synchronized void end() {
-      if (nextLook != null) {
-        nextLook.cancel(false);
-      }
+    boolean isOver(long nowNs) {
+      return nowNs - endNs - (long) (movedBytes.getAsLong() * NS_PER_BYTE) >= 0;
     }
   }
 
