@@ -29,6 +29,8 @@ import software.amazon.awssdk.crt.s3.S3RequestMetrics;
  * success: length and position are checked here.
  */
 final class RangeDownload implements S3MetaRequestResponseHandler {
+  private static final String CONTENT_RANGE = "content-range";
+
   /** More than a C library keeps in the buffer of a file. */
   private static final long BUFFERED_BYTES = 64 << 10;
 
@@ -92,7 +94,7 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
   public void onResponseHeaders(int statusCode, HttpHeader[] headers) {
     status = statusCode;
     for (HttpHeader header : headers) {
-      if (header.getName().equalsIgnoreCase("content-range")) {
+      if (isContentRange(header.getNameBytes())) {
         contentRange = header.getValue();
       }
     }
@@ -103,6 +105,19 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
       }
       rangeIsRight = true;
     }
+  }
+
+  /** Makes no text of every header of every answer. */
+  private static boolean isContentRange(byte[] name) {
+    if (name.length != CONTENT_RANGE.length()) {
+      return false;
+    }
+    for (int i = 0; i < name.length; i++) {
+      if (Character.toLowerCase(name[i]) != CONTENT_RANGE.charAt(i)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Comes when a part was received, in any order, before it is written. */
