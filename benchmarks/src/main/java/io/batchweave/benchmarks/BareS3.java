@@ -44,11 +44,20 @@ public final class BareS3 implements AutoCloseable {
   private final ClientBootstrap bootstrap;
   private final StaticCredentialsProvider credentials;
   private final AwsSigningConfig signing;
+  private final Ahead ahead;
   private final PartSizes partSizes = new PartSizes(PART_SIZE_BYTES, MEMORY_LIMIT_BYTES);
   private final Map<Split, S3Client> clients = new HashMap<>();
 
   /** How a client splits: the size of parts, and above which size uploads have several. */
   private record Split(long partSizeBytes, long wholeUploadBytes) {}
+
+  /** How much of an object is asked for ahead of what is written. */
+  public enum Ahead {
+    /** All of it: nothing holds the client back but its memory. */
+    AS_IT_COMES,
+    /** As much as the store asks for, so that as many parts are under way. */
+    AS_THE_STORE
+  }
 
   /** In what requests an object goes up. */
   public enum Upload {
@@ -59,11 +68,22 @@ public final class BareS3 implements AutoCloseable {
   }
 
   /**
-   * Opens a client.
+   * Opens a client that asks for all of an object at once.
    *
    * @param server whom to ask
    */
   public BareS3(LoopbackS3 server) {
+    this(server, Ahead.AS_IT_COMES);
+  }
+
+  /**
+   * Opens a client.
+   *
+   * @param server whom to ask
+   * @param ahead how much of an object it asks for ahead of what is written
+   */
+  public BareS3(LoopbackS3 server, Ahead ahead) {
+    this.ahead = ahead;
     Map<String, String> environment = server.environment();
     endpoint = URI.create(server.endpoint());
     loops = new EventLoopGroup(Math.max(2, Runtime.getRuntime().availableProcessors() / 2));
@@ -82,7 +102,7 @@ public final class BareS3 implements AutoCloseable {
   }
 
   private S3Client open(Split split) {
-    return new S3Client(
+    S3ClientOptions options =
         new S3ClientOptions()
             .withRegion(REGION)
             .withClientBootstrap(bootstrap)
@@ -90,7 +110,13 @@ public final class BareS3 implements AutoCloseable {
             .withMultipartUploadThreshold(split.wholeUploadBytes())
             .withThroughputTargetGbps(THROUGHPUT_GBPS)
             .withMemoryLimitInBytes(partSizes.memoryLimitBytes(split.partSizeBytes()))
-            .withSigningConfig(signing));
+            .withSigningConfig(signing);
+    if (ahead == Ahead.AS_THE_STORE) {
+      options
+          .withReadBackpressureEnabled(true)
+          .withInitialReadWindowSize(partSizes.windowBytes(split.partSizeBytes()));
+    }
+    return new S3Client(options);
   }
 
   private static byte[] bytes(Map<String, String> environment, String name) {

@@ -17,7 +17,9 @@ import java.util.concurrent.locks.LockSupport;
 
 /**
  * An S3 endpoint on 127.0.0.1 in a process of its own: versitygw where its binary is, else S3Proxy
- * in a JVM.
+ * in a JVM. As S3 itself, it keeps connections open: by default versitygw closes each after an
+ * answer, and then the clients' timers for new connections take more of the processor than what is
+ * measured.
  */
 public final class LoopbackS3 implements AutoCloseable {
   /** The bucket that is there. */
@@ -89,6 +91,7 @@ public final class LoopbackS3 implements AutoCloseable {
             SECRET_ACCESS_KEY,
             "--port",
             "127.0.0.1:" + port,
+            "--keep-alive",
             "--quiet",
             "posix",
             "--sidecar",

@@ -7,25 +7,39 @@ import io.batchweave.benchmarks.ProcessTime;
 import io.batchweave.benchmarks.Sample;
 import io.batchweave.benchmarks.Turns;
 import io.batchweave.benchmarks.Verdict;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.StringTokenizer;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Question: how fast do the slices of a step come from S3 on loopback into the ring, checked, the
  * way the daemon does it?
  *
  * <p>Ceiling: a bare GET of the AWS CRT of the same object into the same place of the same
- * pre-allocated file, in turn with it, in the same process. A third way, the daemon's without the
- * checksum, says what the checksum costs. The server is another process. One fetch at a time:
- * latency counts, nothing hides behind the next one. Judged is the lowest ratio of all sizes. What
- * becomes of it when several fetches are under way, on both sides, is reported beside.
+ * pre-allocated file, in parts of the same size of which as many are under way, in turn with it, in
+ * the same process. Two more ways say what the checksum costs, the daemon's without it, and what
+ * the bound of the parts under way does, a bare GET without one: it takes as much memory as the
+ * object has bytes. The server is another process. All of that happens in five JVMs, one after the
+ * other, whose rounds are taken together; the brackets are the least and the largest median of one
+ * of them. One fetch at a time: latency counts, nothing hides behind the next one. Judged is the
+ * lowest ratio of all sizes. What becomes of it when several fetches are under way, on both sides,
+ * is reported beside.
  */
 public final class StoreToRing implements Bar {
   private static final double GOAL = 0.95;
+
+  /** What one gives by chance to one way, for as long as it lives, another gives to the other. */
+  private static final int JVMS = 5;
+
   private static final long MIB = 1L << 20;
   private static final long RING_BYTES = 600 * MIB;
 
@@ -33,31 +47,63 @@ public final class StoreToRing implements Bar {
   private enum Way {
     BARE,
     DAEMON,
-    UNCHECKED
+    UNCHECKED,
+    UNBOUNDED
   }
+
+  /** Who fetches. */
+  private record Clients(FetchRig rig, BareS3 bare, BareS3 unbounded) {}
 
   /** What one way took. */
   private static final class Taken {
     final Sample seconds = new Sample();
     double cpuSeconds;
+
+    void addAll(Taken others) {
+      for (int i = 0; i < others.seconds.count(); i++) {
+        seconds.add(others.seconds.value(i));
+      }
+      cpuSeconds += others.cpuSeconds;
+    }
+
+    String text() {
+      StringBuilder text = new StringBuilder().append(cpuSeconds);
+      for (int i = 0; i < seconds.count(); i++) {
+        text.append(' ').append(seconds.value(i));
+      }
+      return text.toString();
+    }
+
+    static Taken parse(@Nullable String text) throws IOException {
+      if (text == null) {
+        throw new IOException("the fetching process ended before it had measured all");
+      }
+      Taken taken = new Taken();
+      StringTokenizer numbers = new StringTokenizer(text);
+      taken.cpuSeconds = Double.parseDouble(numbers.nextToken());
+      while (numbers.hasMoreTokens()) {
+        taken.seconds.add(Double.parseDouble(numbers.nextToken()));
+      }
+      return taken;
+    }
   }
 
   /**
-   * Rounds for one size, with so many fetches at once. A quick run has at least 20 of what is
-   * judged, and all of the warm-up: the daemon's way is more Java than the bare one, which would
-   * count against it until it is compiled.
+   * Rounds for one size in one JVM, with so many fetches at once. A quick run has all of the
+   * warm-up: the daemon's way is more Java than the bare one, which would count against it until it
+   * is compiled.
    */
   private record Size(long bytes, int atOnce, int rounds, int warmup) {}
 
   private static final Size[] SIZES = {
-    new Size(64 << 10, 1, 1_500, 4_000),
-    new Size(MIB, 1, 600, 300),
-    new Size(8 * MIB, 1, 300, 60),
-    new Size(64 * MIB, 1, 120, 8),
-    new Size(256 * MIB, 1, 100, 3),
-    new Size(MIB, 8, 150, 20),
-    new Size(8 * MIB, 8, 100, 6),
-    new Size(64 * MIB, 8, 20, 2)
+    new Size(64 << 10, 1, 1_000, 2_500),
+    new Size(MIB, 1, 1_000, 200),
+    new Size(8 * MIB, 1, 200, 30),
+    new Size(64 * MIB, 1, 40, 5),
+    new Size(256 * MIB, 1, 20, 2),
+    new Size(MIB, 8, 40, 10),
+    new Size(8 * MIB, 8, 20, 4),
+    new Size(64 * MIB, 8, 5, 1)
   };
 
   /** Creates one. */
@@ -74,38 +120,102 @@ public final class StoreToRing implements Bar {
   }
 
   @Override
-  public Verdict measure(BenchRun run) throws IOException {
-    Sample worst = new Sample();
-    try (FetchRig rig = new FetchRig(RING_BYTES);
-        BareS3 bare = new BareS3(rig.server())) {
-      run.say(
-          "  server %s, %d slices by one request"
-              .formatted(rig.server().server(), FetchRig.SLICES));
-      run.say(
-          "      bytes  at once    n  bare MB/s  ring MB/s     no crc   ring/bare [95 %]        no crc"
-              + "   CPU ms/MiB bare, ring, no crc");
-      for (Size size : SIZES) {
-        FetchRig.Subject subject = rig.upload(size.bytes() / FetchRig.SLICES);
-        Map<Way, Taken> taken = interleave(run, rig, bare, subject, size);
-        Sample ratios = report(run, subject, size, taken);
-        boolean worse = worst.count() == 0 || ratios.median() < worst.median();
-        worst = size.atOnce() == 1 && worse ? ratios : worst;
+  public Verdict measure(BenchRun run) throws IOException, InterruptedException {
+    List<List<Map<Way, Taken>>> all = new ArrayList<>();
+    for (int i = 0; i < JVMS; i++) {
+      all.add(measureInItsOwnJvm(run));
+      run.say("  %d of %d JVMs".formatted(i + 1, JVMS));
+    }
+    run.say("  %d slices by one request".formatted(FetchRig.SLICES));
+    run.say(
+        "      bytes  at once    n  bare MB/s  ring MB/s     no crc   ring/bare [of each JVM]"
+            + "       no crc  unbounded/bare   CPU ms/MiB bare, ring, no crc");
+    double worst = Double.POSITIVE_INFINITY;
+    Sample.Interval around = new Sample.Interval(0, 0);
+    for (int i = 0; i < SIZES.length; i++) {
+      Map<Way, Taken> pooled = new EnumMap<>(Way.class);
+      Sample medians = new Sample();
+      for (List<Map<Way, Taken>> one : all) {
+        medians.add(ratio(one.get(i), Way.DAEMON));
+        one.get(i).forEach((way, taken) -> of(pooled, way).addAll(taken));
+      }
+      Sample.Interval interval = new Sample.Interval(medians.quantile(0), medians.quantile(1));
+      report(run, SIZES[i], pooled, interval);
+      double ratio = ratio(pooled, Way.DAEMON);
+      if (SIZES[i].atOnce() == 1 && ratio < worst) {
+        worst = ratio;
+        around = interval;
       }
     }
-    double judged = worst.median();
-    return new Verdict(name(), judged, "of a bare CRT GET", 1, ">= " + GOAL, judged >= GOAL)
-        .within(worst.interval());
+    return new Verdict(name(), worst, "of a bare CRT GET", 1, ">= " + GOAL, worst >= GOAL)
+        .within(around);
+  }
+
+  private static Taken of(Map<Way, Taken> taken, Way way) {
+    return taken.computeIfAbsent(way, ignored -> new Taken());
+  }
+
+  private static double ratio(Map<Way, Taken> taken, Way way) {
+    return of(taken, Way.BARE).seconds.over(of(taken, way).seconds).median();
+  }
+
+  private static List<Map<Way, Taken>> measureInItsOwnJvm(BenchRun run)
+      throws IOException, InterruptedException {
+    List<String> line = new ArrayList<>();
+    line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    line.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    line.addAll(List.of("-cp", System.getProperty("java.class.path"), StoreToRing.class.getName()));
+    line.add(run.pace().name());
+    Process process =
+        new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    List<Map<Way, Taken>> sizes = new ArrayList<>();
+    try (BufferedReader out = process.inputReader(StandardCharsets.UTF_8)) {
+      for (int i = 0; i < SIZES.length; i++) {
+        Map<Way, Taken> taken = new EnumMap<>(Way.class);
+        for (Way way : Way.values()) {
+          taken.put(way, Taken.parse(out.readLine()));
+        }
+        sizes.add(taken);
+      }
+    }
+    int exit = process.waitFor();
+    if (exit != 0) {
+      throw new IOException("the fetching process ended: exit code=" + exit);
+    }
+    return sizes;
+  }
+
+  /**
+   * Measures all sizes once and prints what each way took, a line for each size and way.
+   *
+   * @param arguments the pace
+   */
+  public static void main(String[] arguments) throws IOException {
+    BenchRun run = new BenchRun(BenchRun.Pace.valueOf(arguments[0]), System.out, Path.of("unused"));
+    try (FetchRig rig = new FetchRig(RING_BYTES);
+        BareS3 bare = new BareS3(rig.server(), BareS3.Ahead.AS_THE_STORE);
+        BareS3 unbounded = new BareS3(rig.server())) {
+      Clients clients = new Clients(rig, bare, unbounded);
+      for (Size size : SIZES) {
+        FetchRig.Subject subject = rig.upload(size.bytes() / FetchRig.SLICES);
+        Map<Way, Taken> taken = interleave(run, clients, subject, size);
+        for (Way way : Way.values()) {
+          run.say(of(taken, way).text());
+        }
+      }
+    }
   }
 
   private static Map<Way, Taken> interleave(
-      BenchRun run, FetchRig rig, BareS3 bare, FetchRig.Subject subject, Size size) {
+      BenchRun run, Clients clients, FetchRig.Subject subject, Size size) {
+    FetchRig rig = clients.rig();
     Way[] ways = Way.values();
     long regionBytes = subject.checked().lengthBytes();
     for (int i = 0; i < size.warmup(); i++) {
       for (Way way : ways) {
         List<Long> positions = positions(rig, regionBytes, size);
         rig.clear(subject, positions.getFirst());
-        go(way, rig, bare, subject, positions);
+        go(way, clients, subject, positions);
         rig.requireArrived(subject, positions.getFirst(), way.name());
       }
     }
@@ -118,7 +228,7 @@ public final class StoreToRing implements Bar {
         Taken its = taken.computeIfAbsent(way, ignored -> new Taken());
         long cpuNs = ProcessTime.nanos();
         long beganNs = System.nanoTime();
-        go(way, rig, bare, subject, positions);
+        go(way, clients, subject, positions);
         its.seconds.add((System.nanoTime() - beganNs) / 1e9);
         its.cpuSeconds += (ProcessTime.nanos() - cpuNs) / 1e9;
       }
@@ -134,12 +244,13 @@ public final class StoreToRing implements Bar {
     return positions;
   }
 
-  private static void go(
-      Way way, FetchRig rig, BareS3 bare, FetchRig.Subject subject, List<Long> positions) {
+  private static void go(Way way, Clients clients, FetchRig.Subject subject, List<Long> positions) {
+    FetchRig rig = clients.rig();
     switch (way) {
-      case BARE -> getAll(rig, bare, subject, positions);
+      case BARE -> getAll(rig, clients.bare(), subject, positions);
       case DAEMON -> rig.fetchAll(subject.checked(), positions);
       case UNCHECKED -> rig.fetchAll(subject.unchecked(), positions);
+      case UNBOUNDED -> getAll(rig, clients.unbounded(), subject, positions);
     }
   }
 
@@ -154,31 +265,29 @@ public final class StoreToRing implements Bar {
     gets.forEach(CompletableFuture::join);
   }
 
-  private static Sample report(
-      BenchRun run, FetchRig.Subject subject, Size size, Map<Way, Taken> taken) {
-    Taken bare = taken.getOrDefault(Way.BARE, new Taken());
-    Taken daemon = taken.getOrDefault(Way.DAEMON, new Taken());
-    Taken unchecked = taken.getOrDefault(Way.UNCHECKED, new Taken());
-    Sample ratios = bare.seconds.over(daemon.seconds);
-    Sample.Interval interval = ratios.interval();
-    double bytes = (double) subject.lengthBytes() * size.atOnce();
+  private static void report(
+      BenchRun run, Size size, Map<Way, Taken> taken, Sample.Interval interval) {
+    Taken bare = of(taken, Way.BARE);
+    Taken daemon = of(taken, Way.DAEMON);
+    Taken unchecked = of(taken, Way.UNCHECKED);
+    double bytes = (double) size.bytes() * size.atOnce();
     double mib = bytes / MIB * bare.seconds.count();
     run.say(
-        "  %9d  %7d %4d %10.0f %10.0f %10.0f   %.3f [%.3f, %.3f]    %.3f    %.3f, %.3f, %.3f"
+        "  %9d  %7d %4d %10.0f %10.0f %10.0f   %.3f [%.3f, %.3f]    %.3f           %.3f    %.3f, %.3f, %.3f"
             .formatted(
-                subject.lengthBytes(),
+                size.bytes(),
                 size.atOnce(),
                 bare.seconds.count(),
                 bytes / 1e6 / bare.seconds.median(),
                 bytes / 1e6 / daemon.seconds.median(),
                 bytes / 1e6 / unchecked.seconds.median(),
-                ratios.median(),
+                ratio(taken, Way.DAEMON),
                 interval.low(),
                 interval.high(),
-                bare.seconds.over(unchecked.seconds).median(),
+                ratio(taken, Way.UNCHECKED),
+                ratio(taken, Way.UNBOUNDED),
                 bare.cpuSeconds * 1e3 / mib,
                 daemon.cpuSeconds * 1e3 / mib,
                 unchecked.cpuSeconds * 1e3 / mib));
-    return ratios;
   }
 }

@@ -35,6 +35,11 @@
  * is told to stop too, but has ended only when the client says so, since until then it may write
  * into the caller's file.
  *
+ * <p>Connections are kept and used again. A service that closes each of them after its answer costs
+ * more than a new one for every request: the native client waits for the timer of each connection
+ * without sleeping, some 0.4 ms of a core three seconds later. Let such a service keep them
+ * (versitygw: {@code --keep-alive}).
+ *
  * <p>Addresses: path style puts the bucket into the path and the endpoint into {@code Host};
  * virtual style puts the bucket before the host. Callbacks run on native threads and do not block.
  */
