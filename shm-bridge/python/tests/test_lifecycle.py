@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import fcntl
 import hashlib
 import os
 import pathlib
+import signal
 import struct
 import time
 import types
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 import java_tools
 import pytest
@@ -146,17 +149,30 @@ def test_should_name_the_request_that_the_store_swallowed(serve, place, tmp_path
     url = str(tmp_path / "stream")
     write_stream(url, dp=1, cp=1, first=0, steps=1, lengths="1000", seal=False)
     [tgb] = (tmp_path / "stream" / "data").rglob("*.tgb")
-    tgb.unlink()
-    os.mkfifo(tgb)  # whoever opens it to read waits for ever
-    serve(url)
-    with attach(url, place, group="u19", session="s", rank=3) as reader:
-        late = _late(reader, lambda error: error.attempts is not None)
+    with _leased(tgb):
+        serve(url)
+        with attach(url, place, group="u19", session="s", rank=3) as reader:
+            late = _late(reader, lambda error: error.attempts is not None)
     assert (late.stream, late.rank, late.step) == (url, 3, 0)
     assert late.object == str(tgb.relative_to(url))
     assert late.attempts >= 1
     assert "no answer from the store" in str(late.status)
     for fact in (url, "rank=3", "step=0", f"key={late.object}", f"attempts={late.attempts}"):
         assert fact in str(late), fact
+
+
+@contextlib.contextmanager
+def _leased(path: pathlib.Path) -> Iterator[None]:
+    """Whoever else opens the file waits: until the end of this, or as long as the kernel lets it,
+    which is 45 s."""
+    heard = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    file = os.open(path, os.O_RDWR)
+    try:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        yield
+    finally:
+        os.close(file)
+        signal.signal(signal.SIGIO, heard)
 
 
 def _late(

@@ -52,15 +52,13 @@ final class Patience implements AutoCloseable {
 
   private void look() {
     long nowNs = clock.nanoTime();
-    for (Watched one : watched) {
-      if (one.isOver(nowNs) && watched.remove(one)) {
-        try {
-          one.giveUp.run();
-        } catch (RuntimeException e) {
-          // The timer would stop, and the others wait for ever.
-        }
+    watched.removeIf(one -> {
+      boolean over = one.isOver(nowNs);
+      if (over) {
+        one.giveUp();
       }
-    }
+      return over;
+    });
   }
 
   /** A request that has not ended; each is one of its own. */
@@ -73,6 +71,14 @@ final class Patience implements AutoCloseable {
       this.endNs = endNs;
       this.movedBytes = movedBytes;
       this.giveUp = giveUp;
+    }
+
+    void giveUp() {
+      try {
+        giveUp.run();
+      } catch (RuntimeException e) {
+        // The timer would stop, and the others wait for ever.
+      }
     }
 
     boolean isOver(long nowNs) {
