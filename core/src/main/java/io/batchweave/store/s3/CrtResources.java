@@ -81,6 +81,7 @@ final class CrtResources implements AutoCloseable {
       credentials = settings.credentials().anonymous() ? null : openCredentials();
       connections = openConnections();
       var _ = s3Client(settings.limits().partSizeBytes());
+      patience.start();
       opened = true;
     } catch (CrtRuntimeException e) {
       throw new BatchWeaveException(

@@ -32,6 +32,10 @@ final class Patience implements AutoCloseable {
 
   Patience(NanoClock clock) {
     this.clock = clock;
+  }
+
+  /** Begins to look. */
+  void start() {
     var _ = timer.scheduleWithFixedDelay(this::look, LOOK_MS, LOOK_MS, TimeUnit.MILLISECONDS);
   }
 
@@ -52,13 +56,7 @@ final class Patience implements AutoCloseable {
 
   private void look() {
     long nowNs = clock.nanoTime();
-    watched.removeIf(one -> {
-      boolean over = one.isOver(nowNs);
-      if (over) {
-        one.giveUp();
-      }
-      return over;
-    });
+    watched.removeIf(one -> one.endsIfOver(nowNs));
   }
 
   /** A request that has not ended; each is one of its own. */
@@ -73,16 +71,17 @@ final class Patience implements AutoCloseable {
       this.giveUp = giveUp;
     }
 
-    void giveUp() {
+    /** Says whether its time is over; then it has been told. */
+    boolean endsIfOver(long nowNs) {
       try {
+        if (nowNs - endNs - (long) (movedBytes.getAsLong() * NS_PER_BYTE) < 0) {
+          return false;
+        }
         giveUp.run();
-      } catch (RuntimeException e) {
-        // The timer would stop, and the others wait for ever.
+      } catch (RuntimeException | Error e) {
+        // It is not looked at again. The timer would stop, and all the others wait for ever.
       }
-    }
-
-    boolean isOver(long nowNs) {
-      return nowNs - endNs - (long) (movedBytes.getAsLong() * NS_PER_BYTE) >= 0;
+      return true;
     }
   }
 
