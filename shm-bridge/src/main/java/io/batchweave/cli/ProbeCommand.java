@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.batchweave.store.ObjectStore;
+import io.batchweave.store.file.NewFolders;
 import io.batchweave.store.probe.Probe;
 import io.batchweave.store.probe.ProbeCheck;
 import io.batchweave.store.probe.ProbePlan;
@@ -63,8 +64,10 @@ final class ProbeCommand implements Callable<Integer> {
     ProbePlan plan = plan();
     PrintWriter out = spec.commandLine().getOut();
     PrintWriter progress = json ? spec.commandLine().getErr() : out;
-    try (ObjectStore store = stream.open()) {
-      Probe probe = new Probe(store, plan, SystemNanoClock.INSTANCE, progress::println);
+    ObjectStore store = stream.open();
+    Probe probe = new Probe(store, plan, SystemNanoClock.INSTANCE, progress::println);
+    try (NewFolders _ = NewFolders.before(store.url(), probe.prefix());
+        store) {
       progress.println("probing " + store.url() + " under " + probe.prefix());
       ProbeReport report = probe.run();
       if (json) {

@@ -23,6 +23,7 @@ import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
 import java.util.UUID;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -302,7 +303,7 @@ class CommandLineTest {
   }
 
   @Test
-  void shouldProbeADirectory() {
+  void shouldProbeADirectory() throws IOException {
     assertEquals(0, run("probe", url + "?sync=none", "--rounds", "5"), () -> out + "\n" + err);
     assertTrue(out.toString().contains("create race"), out::toString);
     assertTrue(out.toString().contains("verdict: streams can live here"), out::toString);
@@ -310,6 +311,11 @@ class CommandLineTest {
     assertTrue(out.toString().contains("\"sound\" : true"), out::toString);
     assertTrue(err.toString().contains("probe/"), err::toString);
     assertFalse(Files.exists(Path.of(url)), "left behind");
+    Path before = Files.createDirectories(Path.of(url, "before"));
+    assertEquals(0, run("probe", url + "?sync=none", "--rounds", "5"), () -> out + "\n" + err);
+    try (Stream<Path> left = Files.walk(Path.of(url))) {
+      assertEquals(List.of(Path.of(url), before), left.sorted().toList());
+    }
     refuse(USAGE, args("probe", url, "--connections", "1"), "connections=1");
   }
 

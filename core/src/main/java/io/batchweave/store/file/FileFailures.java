@@ -8,6 +8,7 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
@@ -92,13 +93,7 @@ final class FileFailures {
     if (thrown instanceof FileAlreadyExistsException
         || thrown instanceof NotDirectoryException
         || reasonIs(thrown, "Not a directory", "Is a directory")) {
-      return new StoreException(
-          StoreFailure.CONFIG,
-          operation,
-          key,
-          "something that is neither object nor folder of this store is in the way: path="
-              + pathOf(thrown, root.resolve(key))
-              + "; remove it");
+      return inTheWay(operation, key, pathOf(thrown, root.resolve(key)));
     }
     return new StoreException(
         StoreFailure.UNCLEAR, operation, key, "the file system refused: reason=" + thrown);
@@ -126,9 +121,27 @@ final class FileFailures {
             + "; remove it");
   }
 
-  private static String pathOf(IOException thrown, Path otherwise) {
+  private static StoreException inTheWay(StoreOperation operation, String key, Path path) {
+    boolean foreign =
+        Files.exists(path, LinkOption.NOFOLLOW_LINKS)
+            && !Files.isRegularFile(path)
+            && !Files.isDirectory(path);
+    return new StoreException(
+        StoreFailure.CONFIG,
+        operation,
+        key,
+        foreign
+            ? "something that is neither object nor folder of this store is in the way: path="
+                + path
+                + "; remove it"
+            : "not a possible name here: path="
+                + path
+                + "; a key must not be a folder of another key");
+  }
+
+  private static Path pathOf(IOException thrown, Path otherwise) {
     @Nullable String path = thrown instanceof FileSystemException e ? e.getFile() : null;
-    return path == null ? otherwise.toString() : path;
+    return path == null ? otherwise : Path.of(path);
   }
 
   static boolean isTooLong(IOException thrown) {

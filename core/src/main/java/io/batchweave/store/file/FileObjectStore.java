@@ -195,7 +195,7 @@ public final class FileObjectStore implements ObjectStore {
       try {
         Files.createLink(target, temp);
       } catch (NoSuchFileException e) {
-        if (attempt == Folders.ATTEMPTS) {
+        if (attempt > 0) {
           throw e;
         }
         makeAgain(target);
@@ -257,7 +257,7 @@ public final class FileObjectStore implements ObjectStore {
         syncEntry(target);
         return;
       } catch (NoSuchFileException e) {
-        if (attempt == Folders.ATTEMPTS) {
+        if (attempt > 0) {
           throw e;
         }
         makeAgain(target);
@@ -707,20 +707,14 @@ public final class FileObjectStore implements ObjectStore {
       tempFolder = null;
     }
     if (folder != null) {
-      removeEmptyFolders(folder);
+      try {
+        folder.close();
+      } catch (IOException e) {
+        // The next writer removes it.
+      }
     }
     if (interrupted) {
       Thread.currentThread().interrupt();
-    }
-  }
-
-  /** Leaves nothing but objects, and the folders they lie in. */
-  private void removeEmptyFolders(TempFolder temps) {
-    try {
-      temps.close();
-      folders.removeEmpty();
-    } catch (IOException e) {
-      // They cost nothing, and the next writer removes the temporary files.
     }
   }
 

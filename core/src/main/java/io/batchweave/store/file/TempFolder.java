@@ -4,12 +4,13 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.Objects;
 import java.util.Set;
@@ -40,31 +41,31 @@ final class TempFolder implements AutoCloseable {
     this.lockChannel = lockChannel;
   }
 
-  /** Creates a folder under {@code root} and removes those of dead stores. */
+  /** Creates a folder under {@code root}, which exists, and removes those of dead stores. */
   static TempFolder create(Path root) throws IOException {
-    for (int attempt = 1; ; attempt++) {
+    Path all = root.resolve(NAME);
+    Folders.makeFolder(all);
+    Path parent = all.toRealPath();
+    removeDead(parent);
+    while (true) {
+      Path folder = newName(parent);
+      TempFolder created = null;
+      OWN.add(folder);
       try {
-        return createIn(Files.createDirectories(root.resolve(NAME)).toRealPath());
-      } catch (NoSuchFileException | FileAlreadyExistsException e) {
-        // Another store that closed has just removed the folder of all.
-        if (attempt == Folders.ATTEMPTS) {
-          throw e;
+        created = tryCreate(folder);
+      } finally {
+        if (created == null) {
+          OWN.remove(folder);
         }
+      }
+      if (created != null) {
+        return created;
       }
     }
   }
 
-  private static TempFolder createIn(Path parent) throws IOException {
-    removeDead(parent);
-    while (true) {
-      Path folder = parent.resolve(UUID.randomUUID().toString());
-      OWN.add(folder);
-      TempFolder created = tryCreate(folder);
-      if (created != null) {
-        return created;
-      }
-      OWN.remove(folder);
-    }
+  private static Path newName(Path parent) {
+    return parent.resolve(UUID.randomUUID().toString());
   }
 
   private static @Nullable TempFolder tryCreate(Path folder) throws IOException {
@@ -94,34 +95,44 @@ final class TempFolder implements AutoCloseable {
         .fileKey();
   }
 
-  private static void removeDead(Path parent) throws IOException {
+  /** As far as that goes: no write fails because something of another's cannot be removed. */
+  private static void removeDead(Path parent) {
     try (DirectoryStream<Path> folders = Files.newDirectoryStream(parent)) {
       for (Path folder : folders) {
         if (!OWN.contains(folder)) {
-          removeIfDead(folder);
+          removeIfDead(parent, folder);
         }
       }
+    } catch (IOException | DirectoryIteratorException e) {
+      // The next writer tries again.
     }
   }
 
-  private static void removeIfDead(Path folder) throws IOException {
+  private static void removeIfDead(Path parent, Path folder) {
     Path lockFile = folder.resolve(LOCK_NAME);
     if (!Files.isRegularFile(lockFile)) {
       // Just being created or removed by another, or no store's; left there it costs nothing.
       return;
     }
-    try (FileChannel channel = FileChannel.open(lockFile, StandardOpenOption.WRITE)) {
-      FileLock lock = channel.tryLock();
-      if (lock != null) {
-        removeAll(folder);
+    try {
+      Path dead = newName(parent);
+      try (FileChannel channel = FileChannel.open(lockFile, StandardOpenOption.WRITE)) {
+        if (channel.tryLock() == null) {
+          return;
+        }
+        // Whoever has just made it finds that it is gone, and the lock need not be held, nor its
+        // file be open, while it is removed.
+        Files.move(folder, dead, StandardCopyOption.ATOMIC_MOVE);
       }
-    } catch (NoSuchFileException e) {
-      // Removed by another.
+      removeAll(dead);
+    } catch (IOException e) {
+      // Removed by another, or not ours to remove.
     } catch (OverlappingFileLockException e) {
       // Being looked at by another store of this process.
     }
   }
 
+  /** Nobody may have the lock open: over NFS the file would only get another name, and stay. */
   private static void removeAll(Path folder) throws IOException {
     try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
       for (Path file : files) {
@@ -129,6 +140,8 @@ final class TempFolder implements AutoCloseable {
           Files.deleteIfExists(file);
         }
       }
+    } catch (DirectoryIteratorException e) {
+      throw e.getCause();
     }
     Files.deleteIfExists(folder.resolve(LOCK_NAME));
     Files.deleteIfExists(folder);
@@ -142,14 +155,10 @@ final class TempFolder implements AutoCloseable {
   @Override
   public void close() throws IOException {
     try {
+      lockChannel.close();
       removeAll(folder);
     } finally {
-      lockChannel.close();
       OWN.remove(folder);
-    }
-    Path parent = folder.getParent();
-    if (parent != null) {
-      Folders.removeIfEmpty(parent);
     }
   }
 }

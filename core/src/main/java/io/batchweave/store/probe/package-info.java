@@ -25,6 +25,7 @@
  *
  * <p>Knows only the interface of stores. Blocks the calling thread, every wait is bounded. What it
  * wrote is removed at the end, whatever happened; its keys begin with {@code probe} and 128 random
- * bits. (Of a directory the folders it made go when the store is closed.)
+ * bits. (Of a directory the empty folders stay, unless {@link io.batchweave.store.file.NewFolders}
+ * takes them away, as the command does.)
  */
 package io.batchweave.store.probe;

@@ -27,6 +27,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.FileStore;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -62,46 +63,43 @@ final class FileObjectStoreTest extends ObjectStoreContract {
     assertTrue(Files.isDirectory(root.resolve("~tmp")));
     assertEquals(1, await(store.list("", 10)).objects().size());
     store.close();
-    assertFalse(Files.exists(root.resolve("~tmp")));
+    try (Stream<Path> left = Files.list(root.resolve("~tmp"))) {
+      assertEquals(0, left.count());
+    }
   }
 
+  /** Nobody else can tell whether a folder that it found will stay. */
   @Test
-  void shouldLeaveNoEmptyFolderThatItMade() throws IOException {
+  void shouldLeaveFoldersWhereTheyAre() throws IOException {
     Path root = directory.resolve("new");
     try (ObjectStore made = FileObjectStore.open(root)) {
       await(made.put("some/folder/a", payload(1, 10)));
-      await(made.put("some/b", payload(1, 10)));
-      await(made.delete(List.of("some/folder/a", "some/b")));
-    }
-    assertFalse(Files.exists(root));
-    Path before = Files.createDirectories(root.resolve("before/empty"));
-    try (ObjectStore made = FileObjectStore.open(root)) {
-      await(made.put("some/folder/a", payload(1, 10)));
-      await(made.put("before/empty/b", payload(1, 10)));
-      await(made.put("some/kept/c", payload(1, 10)));
-      await(made.delete(List.of("some/folder/a", "before/empty/b")));
+      await(made.delete(List.of("some/folder/a")));
     }
     try (Stream<Path> left = Files.walk(root)) {
       assertEquals(
-          Set.of("", "before", "before/empty", "some", "some/kept", "some/kept/c"),
+          Set.of("", "some", "some/folder", "~tmp"),
           left.map(path -> root.relativize(path).toString()).collect(Collectors.toSet()));
     }
-    assertTrue(Files.isDirectory(before));
   }
 
-  /** A store that closes must not disturb one that goes on writing to the same folders. */
   @Test
-  void shouldMakeFoldersAgainThatAnotherStoreTookAway() {
-    for (int round = 0; round < 50; round++) {
-      try (ObjectStore other = open()) {
-        await(other.put("group/deep/other", payload(1, 10)));
-        await(store.put("group/deep/own", payload(1, 10)));
-        await(store.delete(List.of("group/deep/own")));
-        await(other.delete(List.of("group/deep/other")));
-      }
-      assertEquals(
-          PutOutcome.CREATED, await(store.putIfAbsent("group/deep/" + round, payload(1, 10))));
-      await(store.delete(List.of("group/deep/" + round)));
+  void shouldNotMakeTheRootAlongWithItsTemporaryFolder() {
+    Path root = directory.resolve("absent");
+    assertThrows(NoSuchFileException.class, () -> TempFolder.create(root).close());
+    assertFalse(Files.exists(root));
+  }
+
+  /** What cannot be cleaned up is no reason not to write. */
+  @Test
+  void shouldWriteBesideWhatItCannotRemove() throws IOException {
+    Path temps = Files.createDirectories(directory.resolve("root/~tmp"));
+    Path kept = Files.createDirectories(temps.resolve("dead/folder/kept"));
+    Files.write(temps.resolve("dead/lock"), new byte[0]);
+    await(store.put("a", payload(1, 10)));
+    assertFalse(Files.exists(kept), "it was taken for a dead one");
+    try (Stream<Path> left = Files.walk(temps)) {
+      assertEquals(1, left.filter(path -> path.endsWith("folder/kept")).count());
     }
   }
 
@@ -174,7 +172,7 @@ final class FileObjectStoreTest extends ObjectStoreContract {
     assertEquals(1, await(store.list("", 10)).objects().size());
   }
 
-  /** Nobody fails because another store closes at the same moment, whatever it takes away. */
+  /** Nobody fails because another store closes at the same moment. */
   @Test
   void shouldWriteWhileOtherStoresOpenAndClose() throws Exception {
     Path root = Files.createDirectories(directory.resolve("shared"));
@@ -258,6 +256,8 @@ final class FileObjectStoreTest extends ObjectStoreContract {
     StoreException refused = failure(store.putIfAbsent("a", payload(1, 10)));
     assertEquals(StoreFailure.CONFIG, refused.failure());
     assertTrue(refused.detail().contains("path=" + folder + ";"), refused.detail());
+    assertTrue(refused.detail().contains("must not be a folder of another"), refused.detail());
+    assertFalse(refused.detail().contains("remove it"), refused.detail());
     assertFalse(refused.detail().contains("Exception"), refused.detail());
   }
 

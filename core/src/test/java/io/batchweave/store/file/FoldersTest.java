@@ -3,13 +3,20 @@ package io.batchweave.store.file;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -44,16 +51,62 @@ class FoldersTest {
   }
 
   @Test
-  void shouldSyncTheNameOfTheRootWhenItMadeIt() throws IOException {
-    folders.makeRoot();
-    assertEquals(List.of(), synced);
-
-    Folders fresh = new Folders(at("new"), synced::add);
-    fresh.makeRoot();
+  void shouldSyncTheNameOfTheRootWhoeverMadeIt() throws IOException {
+    new Folders(at("new"), synced::add).makeRoot();
     assertTrue(Files.isDirectory(at("new")));
     assertEquals(List.of(root), synced);
-    fresh.makeRoot();
-    assertEquals(List.of(root), synced);
+    new Folders(at("new"), synced::add).makeRoot();
+    assertEquals(List.of(root, root), synced);
+  }
+
+  @Test
+  void shouldNotSyncTheNameOfAMountPoint() throws IOException {
+    Path mounted = Path.of("/proc");
+    assumeTrue(Files.isDirectory(mounted));
+    new Folders(mounted, synced::add).makeRoot();
+    assertEquals(List.of(), synced);
+  }
+
+  @Test
+  void shouldUseARootInAFolderThatItMayNotRead() throws IOException {
+    Folders.Sync denied =
+        folder -> {
+          throw new AccessDeniedException(folder.toString());
+        };
+    Folders fresh = new Folders(at("new"), denied);
+    assertThrows(AccessDeniedException.class, fresh::makeRoot);
+    assertThrows(AccessDeniedException.class, fresh::makeRoot);
+    new Folders(at("new"), denied).makeRoot();
+  }
+
+  @Test
+  void shouldMakeTheRootWhileOthersDo() throws Exception {
+    int writers = 4;
+    try (ExecutorService executor = Executors.newFixedThreadPool(writers)) {
+      for (int round = 0; round < 500; round++) {
+        Path contended = at("root-" + round);
+        CyclicBarrier start = new CyclicBarrier(writers);
+        List<Future<?>> results = new ArrayList<>();
+        for (int writer = 0; writer < writers; writer++) {
+          Folders own = new Folders(contended, folder -> {});
+          results.add(
+              executor.submit(() -> {
+                start.await();
+                own.makeRoot();
+                return null;
+              }));
+        }
+        for (Future<?> result : results) {
+          result.get(20, TimeUnit.SECONDS);
+        }
+      }
+    }
+  }
+
+  @Test
+  void shouldRefuseARootThatIsAFile() throws IOException {
+    Folders file = new Folders(Files.createFile(at("file")), synced::add);
+    assertThrows(FileAlreadyExistsException.class, file::makeRoot);
   }
 
   @Test
@@ -72,8 +125,8 @@ class FoldersTest {
   }
 
   @Test
-  void shouldSyncWhatAnotherRequestMadeWhenThatHasNotDoneSoYet() throws IOException {
-    List<Path> first = folders.make(at("data/aa/1"));
+  void shouldSyncWhatAnotherMadeWhichMayNotHaveDoneSoYet() throws IOException {
+    List<Path> first = new Folders(root, synced::add).make(at("data/aa/1"));
     List<Path> second = folders.make(at("data/aa/2"));
     assertEquals(List.of(at("data"), at("data/aa")), second);
 
@@ -84,9 +137,9 @@ class FoldersTest {
   }
 
   @Test
-  void shouldNotSyncWhatWasThere() throws IOException {
-    Files.createDirectories(at("data/aa"));
-    assertEquals(List.of(), folders.make(at("data/aa/1")));
+  void shouldSyncAgainWhatFailed() throws IOException {
+    List<Path> made = folders.make(at("data/aa/1"));
+    assertEquals(made, folders.make(at("data/aa/2")));
     assertEquals(List.of(), folders.make(at("1")));
   }
 
