@@ -4,6 +4,7 @@ import io.batchweave.Bytes;
 import io.batchweave.bridge.daemon.Daemon;
 import io.batchweave.bridge.daemon.DaemonContext;
 import io.batchweave.bridge.handshake.AeronAttacher;
+import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.RankContext;
 import io.batchweave.bridge.rank.RankIdentity;
@@ -153,7 +154,9 @@ final class Amplification implements Bar {
         new RankContext()
             .directory(directory)
             .identity(identity)
-            .attacher(new AeronAttacher(directory, clock, Bytes.EMPTY, Takeover.SUPERSEDE));
+            .attacher(
+                new AeronAttacher(
+                    NativeMemory.system(), directory, clock, Bytes.EMPTY, Takeover.SUPERSEDE));
     try (RankClient client = RankClient.open(context, TIMEOUT_NS)) {
       for (int step = 0; step < steps; step++) {
         StepLease lease = client.next(TIMEOUT_NS);

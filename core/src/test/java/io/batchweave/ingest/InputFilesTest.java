@@ -4,11 +4,13 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.format.Grid;
 import java.io.IOException;
+import java.nio.charset.Charset;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -22,6 +24,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 @Timeout(30)
 class InputFilesTest {
+  private static final Charset NAMES = Charset.forName(System.getProperty("sun.jnu.encoding"));
+
   @TempDir private Path root;
 
   @BeforeEach
@@ -91,12 +95,15 @@ class InputFilesTest {
   /** Such a name can be listed, but not be asked for by its text. */
   @Test
   void shouldRefuseANameThatIsNoText() throws Exception {
+    assumeTrue(
+        new String(new byte[] {'b', (byte) 0xe4, 'd'}, NAMES).contains("\ufffd"),
+        () -> "every name is text in the encoding of this locale: " + NAMES);
     Process made =
         new ProcessBuilder("sh", "-c", "echo x > \"$(printf 'b\\344d')\"")
             .directory(root.toFile())
             .inheritIO()
             .start();
-    assertEquals(0, made.waitFor());
+    assumeTrue(made.waitFor() == 0, "this file system takes no name that is not text");
     assertRefused("not text", root.toString());
     assertRefused("not text", root + "/b*");
   }

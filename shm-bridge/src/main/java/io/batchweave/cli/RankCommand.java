@@ -3,6 +3,7 @@ package io.batchweave.cli;
 import io.batchweave.Bytes;
 import io.batchweave.bridge.daemon.DaemonContext;
 import io.batchweave.bridge.handshake.AeronAttacher;
+import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.rank.Attacher;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.RankContext;
@@ -103,7 +104,9 @@ final class RankCommand implements Callable<Integer> {
         new RankContext()
             .directory(daemon)
             .identity(identity)
-            .attacher(new AeronAttacher(daemon, clock, Bytes.EMPTY, Takeover.SUPERSEDE))
+            .attacher(
+                new AeronAttacher(
+                    NativeMemory.system(), daemon, clock, Bytes.EMPTY, Takeover.SUPERSEDE))
             .clock(clock)
             .nextStep(nextStep);
     try (ReportingRank rank = new ReportingRank(RankClient.open(context, timeoutNs), out, clock)) {

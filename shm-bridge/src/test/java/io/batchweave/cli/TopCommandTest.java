@@ -11,6 +11,7 @@ import io.batchweave.Bytes;
 import io.batchweave.bridge.daemon.Daemon;
 import io.batchweave.bridge.daemon.DaemonContext;
 import io.batchweave.bridge.handshake.AeronAttacher;
+import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.RankContext;
 import io.batchweave.bridge.rank.RankIdentity;
@@ -95,7 +96,9 @@ class TopCommandTest {
                     1,
                     1,
                     7))
-            .attacher(new AeronAttacher(directory, clock, Bytes.EMPTY, Takeover.SUPERSEDE)),
+            .attacher(
+                new AeronAttacher(
+                    NativeMemory.system(), directory, clock, Bytes.EMPTY, Takeover.SUPERSEDE)),
         SOON_NS);
   }
 

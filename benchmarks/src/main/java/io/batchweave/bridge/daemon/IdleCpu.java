@@ -8,6 +8,7 @@ import io.batchweave.benchmarks.ProcessTime;
 import io.batchweave.benchmarks.Sample;
 import io.batchweave.benchmarks.Verdict;
 import io.batchweave.bridge.handshake.AeronAttacher;
+import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.RankContext;
 import io.batchweave.bridge.rank.RankIdentity;
@@ -152,7 +153,9 @@ public final class IdleCpu implements Bar {
             .directory(directory)
             .identity(
                 new RankIdentity(url, "idle", "idle", new Coordinate(0, 0), 1, 1, RANKS, rank))
-            .attacher(new AeronAttacher(directory, clock, Bytes.EMPTY, Takeover.SUPERSEDE));
+            .attacher(
+                new AeronAttacher(
+                    NativeMemory.system(), directory, clock, Bytes.EMPTY, Takeover.SUPERSEDE));
     try (RankClient client = RankClient.open(context, SOON_NS)) {
       while (!Thread.currentThread().isInterrupted()) {
         try {

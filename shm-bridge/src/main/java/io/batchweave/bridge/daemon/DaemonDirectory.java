@@ -20,6 +20,8 @@ import io.batchweave.bridge.ring.RingAbi;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -81,7 +83,7 @@ final class DaemonDirectory implements AutoCloseable {
     } catch (IOException e) {
       throw new BatchWeaveException(
           Kind.CONFIG,
-          "the daemon directory cannot be made or used: --dir=" + path + " reason=" + e,
+          "the daemon directory cannot be made or used: --dir=" + path + " reason=" + reasonOf(e),
           e);
     }
     LockedMapping lock =
@@ -95,6 +97,15 @@ final class DaemonDirectory implements AutoCloseable {
               + "; one daemon serves any number of streams, or choose another --dir");
     }
     return new DaemonDirectory(memory, path, lock, fileMode, lines);
+  }
+
+  private static String reasonOf(IOException e) {
+    if (e instanceof AccessDeniedException denied) {
+      return "permission denied: path=" + denied.getFile();
+    }
+    return e instanceof FileSystemException failed && failed.getReason() != null
+        ? failed.getReason() + ": path=" + failed.getFile()
+        : e.toString();
   }
 
   /**

@@ -16,15 +16,15 @@ import org.agrona.concurrent.IdleStrategy;
  * waits for. Where nothing is awaited but a ring, they grow to 60 ms: waking up is what an idle
  * daemon spends most on. Used by the agent's thread, except for {@link #wake}.
  */
-final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
+class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
   private static final int SPINS = 20;
   private static final long TALK_SLEEP_NS = TimeUnit.MICROSECONDS.toNanos(50);
   private static final long MIN_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(2);
   private static final long MAX_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
   /**
-   * Two of them are still 20 ms after the 100 ms of the driver's timer: its heartbeat is not later
-   * than with shorter ones.
+   * The driver's timer of 100 ms is looked at between them, so that after a ring its heartbeat may
+   * be about 160 ms late: harmless where ranks give it 500 ms.
    */
   private static final long MAX_QUIET_SLEEP_NS = TimeUnit.MILLISECONDS.toNanos(60);
 
@@ -96,8 +96,13 @@ final class DoorbellIdleStrategy implements IdleStrategy, AutoCloseable {
     if (sleepNs > MAX_SLEEP_NS && !quiet.getAsBoolean()) {
       sleepNs = MAX_SLEEP_NS;
     }
-    doorbell.await(waiter, word, sleepNs);
+    await(sleepNs);
     sleepNs = Math.min(2 * sleepNs, MAX_QUIET_SLEEP_NS);
+  }
+
+  /** Until the doorbell rings, but not longer. */
+  void await(long timeoutNs) {
+    doorbell.await(waiter, word, timeoutNs);
   }
 
   @Override

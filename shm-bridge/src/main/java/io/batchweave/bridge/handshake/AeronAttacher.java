@@ -5,6 +5,7 @@ import io.aeron.CommonContext;
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
+import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.rank.Attacher;
 import io.batchweave.bridge.rank.RankIdentity;
 import io.batchweave.bridge.rank.StreamStatus;
@@ -36,18 +37,23 @@ public final class AeronAttacher implements Attacher {
   /**
    * Creates one; connects to nothing.
    *
+   * @param memory the system
    * @param daemonDirectory the daemon directory
    * @param clock monotonic time; deadlines are on it
    * @param token resume token, empty for none
    * @param takeover what the session does to a live one of its group
    */
   public AeronAttacher(
-      Path daemonDirectory, NanoClock clock, Bytes token, Block.Takeover takeover) {
+      NativeMemory memory,
+      Path daemonDirectory,
+      NanoClock clock,
+      Bytes token,
+      Block.Takeover takeover) {
     this.daemonDirectory = daemonDirectory;
     this.clock = clock;
     this.token = token;
     this.takeover = takeover;
-    this.client = new HandshakeClient(daemonDirectory, clock);
+    this.client = new HandshakeClient(memory, daemonDirectory, clock);
   }
 
   @Override

@@ -29,6 +29,7 @@ public final class HandshakeClient {
   private static final int FRAGMENTS_PER_POLL = 4;
   private static final int MAX_RETRY_MILLIS = 1_000;
 
+  private final NativeMemory memory;
   private final Path daemonDirectory;
   private final String aeronDirectory;
   private final NanoClock clock;
@@ -44,10 +45,12 @@ public final class HandshakeClient {
   /**
    * Creates one; connects to nothing.
    *
+   * @param memory the system
    * @param daemonDirectory the daemon directory
    * @param clock monotonic time
    */
-  public HandshakeClient(Path daemonDirectory, NanoClock clock) {
+  public HandshakeClient(NativeMemory memory, Path daemonDirectory, NanoClock clock) {
+    this.memory = memory;
     this.daemonDirectory = daemonDirectory;
     this.aeronDirectory =
         daemonDirectory.resolve(HandshakeProtocol.AERON_DIRECTORY).toAbsolutePath().toString();
@@ -154,9 +157,7 @@ public final class HandshakeClient {
   private final class Exchange implements AutoCloseable {
     private final CallingIdleStrategy calling =
         new CallingIdleStrategy(
-            NativeMemory.system(),
-            daemonDirectory,
-            new BackoffIdleStrategy(10, 10, MIN_PARK_NS, MAX_PARK_NS));
+            memory, daemonDirectory, new BackoffIdleStrategy(10, 10, MIN_PARK_NS, MAX_PARK_NS));
     private final Aeron aeron;
     private final Subscription subscription;
     private final ExclusivePublication publication;

@@ -134,26 +134,32 @@ public final class HandshakeServer implements AutoCloseable {
       Path room = aeronDirectory.resolve("room");
       Files.deleteIfExists(room);
       try (SharedFile file = memory.open(room, FileAccess.CREATE)) {
-        file.allocateNew(ROOM_BYTES, 0600);
-      } catch (NativeMemoryException full) {
-        if (full.kind() != Kind.LIMIT) {
-          throw full;
-        }
-        throw new BatchWeaveException(
-            Kind.CONFIG,
-            "the files of the handshake do not fit: needed="
-                + ROOM_BYTES
-                + " available="
-                + memory.availableBytes(aeronDirectory)
-                + " directory="
-                + aeronDirectory
-                + "; lower --memory, or make room there",
-            full);
+        allocateRoom(memory, file, aeronDirectory);
       } finally {
         Files.deleteIfExists(room);
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void allocateRoom(NativeMemory memory, SharedFile file, Path aeronDirectory) {
+    try {
+      file.allocateNew(ROOM_BYTES, 0600);
+    } catch (NativeMemoryException full) {
+      if (full.kind() != Kind.LIMIT) {
+        throw full;
+      }
+      throw new BatchWeaveException(
+          Kind.CONFIG,
+          "the files of the handshake do not fit: needed="
+              + ROOM_BYTES
+              + " available="
+              + memory.availableBytes(aeronDirectory)
+              + " directory="
+              + aeronDirectory
+              + "; lower --memory, or make room there",
+          full);
     }
   }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.batchweave.Bytes;
 import io.batchweave.bridge.handshake.AeronAttacher;
 import io.batchweave.bridge.handshake.Hello;
+import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.RankContext;
 import io.batchweave.bridge.rank.RankIdentity;
@@ -103,7 +104,9 @@ abstract class DaemonFixture {
                     shape.localReaders(),
                     shape.dp()))
             .nextStep(nextStep)
-            .attacher(new AeronAttacher(at, CLOCK, Bytes.EMPTY, Block.Takeover.SUPERSEDE)),
+            .attacher(
+                new AeronAttacher(
+                    NativeMemory.system(), at, CLOCK, Bytes.EMPTY, Block.Takeover.SUPERSEDE)),
         SOON_NS);
   }
 

@@ -58,7 +58,8 @@ class DaemonRefusalTest extends DaemonFixture {
   private Answer.Refused refused(Hello hello) {
     return assertInstanceOf(
         Answer.Refused.class,
-        new HandshakeClient(directory, CLOCK).ask(hello, CLOCK.nanoTime() + SOON_NS));
+        new HandshakeClient(NativeMemory.system(), directory, CLOCK)
+            .ask(hello, CLOCK.nanoTime() + SOON_NS));
   }
 
   private static void assertRefused(RefusalCode code, String text, Answer answer) {

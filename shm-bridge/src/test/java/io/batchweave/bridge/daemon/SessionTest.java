@@ -15,6 +15,7 @@ import io.batchweave.bridge.handshake.AeronAttacher;
 import io.batchweave.bridge.handshake.Answer;
 import io.batchweave.bridge.handshake.Hello;
 import io.batchweave.bridge.handshake.RefusalCode;
+import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.rank.Attacher;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.RankContext;
@@ -82,7 +83,7 @@ class SessionTest extends DaemonFixture {
         new RankContext()
             .directory(node)
             .identity(new RankIdentity(url(), "train", session, new Coordinate(0, 0), 1, 1, 1, 0))
-            .attacher(new AeronAttacher(node, CLOCK, token, takeover)),
+            .attacher(new AeronAttacher(NativeMemory.system(), node, CLOCK, token, takeover)),
         SOON_NS);
   }
 
@@ -189,7 +190,9 @@ class SessionTest extends DaemonFixture {
               .directory(otherNode)
               .identity(new RankIdentity(url(), "train", "run-0", new Coordinate(0, 0), 1, 1, 1, 0))
               .nextStep(20)
-              .attacher(new AeronAttacher(otherNode, CLOCK, Bytes.EMPTY, Takeover.SUPERSEDE));
+              .attacher(
+                  new AeronAttacher(
+                      NativeMemory.system(), otherNode, CLOCK, Bytes.EMPTY, Takeover.SUPERSEDE));
       try (RankClient rank = RankClient.open(again, SOON_NS)) {
         assertEquals(20, read(rank, 30).getFirst());
         assertEquals(view, viewOf(rank));

@@ -2,6 +2,7 @@ package io.batchweave.bridge.daemon;
 
 import io.batchweave.Bytes;
 import io.batchweave.bridge.handshake.AeronAttacher;
+import io.batchweave.bridge.memory.NativeMemory;
 import io.batchweave.bridge.rank.RankClient;
 import io.batchweave.bridge.rank.RankContext;
 import io.batchweave.bridge.rank.RankIdentity;
@@ -31,7 +32,11 @@ final class SoakRank {
             .nextStep(Long.parseLong(arguments[4]))
             .attacher(
                 new AeronAttacher(
-                    directory, SystemNanoClock.INSTANCE, Bytes.EMPTY, Block.Takeover.SUPERSEDE));
+                    NativeMemory.system(),
+                    directory,
+                    SystemNanoClock.INSTANCE,
+                    Bytes.EMPTY,
+                    Block.Takeover.SUPERSEDE));
     try (RankClient client = RankClient.open(context, timeoutNs)) {
       StepLease before = null;
       for (StepLease lease = client.next(timeoutNs);

@@ -126,7 +126,8 @@ final class TestRank implements AutoCloseable {
             previousFile,
             token);
     Answer answer =
-        new HandshakeClient(identity.directory(), CLOCK).ask(hello, CLOCK.nanoTime() + timeoutNs);
+        new HandshakeClient(MEMORY, identity.directory(), CLOCK)
+            .ask(hello, CLOCK.nanoTime() + timeoutNs);
     if (answer instanceof Answer.Welcome welcomed) {
       welcome = welcomed;
     }

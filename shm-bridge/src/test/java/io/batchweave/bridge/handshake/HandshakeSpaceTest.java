@@ -60,7 +60,7 @@ class HandshakeSpaceTest {
           new AgentRunner(
               new BackoffIdleStrategy(1, 1, 50_000, 1_000_000), errors::add, null, agent)) {
         AgentRunner.startOnThread(runner);
-        HandshakeClient client = new HandshakeClient(small.path(), CLOCK);
+        HandshakeClient client = new HandshakeClient(NativeMemory.system(), small.path(), CLOCK);
         small.fill();
         BatchWeaveException thrown =
             assertThrows(

@@ -56,6 +56,7 @@ class HandshakeTest {
     private final AtomicLong stolenNs = new AtomicLong();
     private final AtomicLong cycles = new AtomicLong();
     private final AtomicLong busyCycles = new AtomicLong();
+    private final AtomicLong loudCycles = new AtomicLong();
     private final HandshakeServer server;
     private volatile int notYets;
     private volatile boolean silent;
@@ -93,6 +94,9 @@ class HandshakeTest {
     public int doWork() {
       int work = server.doWork();
       busyCycles.addAndGet(Math.min(work, 1));
+      if (!server.isSilent()) {
+        loudCycles.incrementAndGet();
+      }
       cycles.incrementAndGet();
       return work;
     }
@@ -165,7 +169,8 @@ class HandshakeTest {
   }
 
   private Answer attach(int number, long timeoutNs) {
-    return new HandshakeClient(directory, CLOCK).ask(helloOf(number), CLOCK.nanoTime() + timeoutNs);
+    return new HandshakeClient(NativeMemory.system(), directory, CLOCK)
+        .ask(helloOf(number), CLOCK.nanoTime() + timeoutNs);
   }
 
   @Test
@@ -206,7 +211,7 @@ class HandshakeTest {
   @Test
   void shouldSayHelloAgainWhenToldNotYet() {
     agent.notYets = 3;
-    HandshakeClient client = new HandshakeClient(directory, CLOCK);
+    HandshakeClient client = new HandshakeClient(NativeMemory.system(), directory, CLOCK);
 
     Answer answer = client.ask(helloOf(1), CLOCK.nanoTime() + 2 * PROMISE_NS);
 
@@ -239,7 +244,7 @@ class HandshakeTest {
         assertThrows(
             BatchWeaveException.class,
             () ->
-                new HandshakeClient(directory.resolve("nowhere"), CLOCK)
+                new HandshakeClient(NativeMemory.system(), directory.resolve("nowhere"), CLOCK)
                     .ask(helloOf(1), CLOCK.nanoTime() + 200_000_000L));
     assertEquals(Kind.RETRYABLE, absent.kind());
   }
@@ -332,6 +337,27 @@ class HandshakeTest {
     } while (agent.busyCycles.get() != busy);
     attach(2, PROMISE_NS);
     assertTrue(agent.busyCycles.get() > busy, "busy=" + busy);
+  }
+
+  /** A rank that waits for its answer is talking until it has gone. */
+  @Test
+  void shouldBeSilentExceptWhileSomebodyTalks() {
+    awaitSilence();
+    long before = agent.loudCycles.get();
+    agent.silent = true;
+    assertThrows(BatchWeaveException.class, () -> attach(1, 200_000_000L));
+    assertTrue(agent.loudCycles.get() > before, "nobody was heard");
+    awaitSilence();
+  }
+
+  private void awaitSilence() {
+    long untilNs = CLOCK.nanoTime() + 10 * PROMISE_NS;
+    long loud;
+    do {
+      assertTrue(CLOCK.nanoTime() - untilNs < 0, "never silent");
+      loud = agent.loudCycles.get();
+      awaitCycles(2, untilNs);
+    } while (agent.loudCycles.get() != loud);
   }
 
   private void awaitCycles(int count, long untilNs) {

@@ -7,10 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
+import io.batchweave.bridge.handshake.HandshakeServer;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.agrona.concurrent.SystemEpochClock;
+import org.agrona.concurrent.SystemNanoClock;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -74,6 +78,34 @@ class NativeErrorsTest {
     assertTrue(said(Posix.EMFILE).contains("ulimit -n"), said(Posix.EMFILE));
     assertTrue(said(Posix.ENAMETOOLONG).contains("shorter"), said(Posix.ENAMETOOLONG));
     assertTrue(said(Posix.ENOTDIR).contains("no directory"), said(Posix.ENOTDIR));
+  }
+
+  /** Nor does a daemon without descriptors ask for room for its files. */
+  @Test
+  void shouldNotTakeTooManyOpenFilesForAFullFileSystem() {
+    NativeMemory withoutDescriptors =
+        (NativeMemory)
+            Proxy.newProxyInstance(
+                NativeMemory.class.getClassLoader(),
+                new Class<?>[] {NativeMemory.class},
+                (self, method, arguments) -> {
+                  if (method.getName().equals("open")) {
+                    throw Posix.failure("open", folder, -Posix.EMFILE);
+                  }
+                  return method.invoke(memory, arguments);
+                });
+    assertFails(
+        Kind.LIMIT,
+        "ulimit -n",
+        () ->
+            new HandshakeServer(
+                    withoutDescriptors,
+                    folder.resolve("aeron"),
+                    SystemNanoClock.INSTANCE,
+                    SystemEpochClock.INSTANCE,
+                    error -> {},
+                    request -> {})
+                .close());
   }
 
   private String said(int errno) {
