@@ -9,7 +9,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.bridge.ChildJvm;
 import io.batchweave.bridge.SharedDirectory;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Objects;
@@ -46,11 +49,12 @@ class LivenessLockTest {
     public static void main(String[] arguments) throws IOException {
       LockedMapping lock =
           LockedMapping.create(NativeMemory.system(), Path.of(arguments[0]), 4096, 0600);
+      BufferedReader commands =
+          new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
       System.out.println("held");
-      int command = System.in.read();
-      if (command == 'f') {
+      if ("f".equals(commands.readLine())) {
         System.out.println(new ProcessBuilder("sleep", "60").start().pid());
-        command = System.in.read();
+        commands.readLine();
       }
       lock.close();
     }
