@@ -24,6 +24,7 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -102,6 +103,9 @@ final class DaemonDirectory implements AutoCloseable {
   private static String reasonOf(IOException e) {
     if (e instanceof AccessDeniedException denied) {
       return "permission denied: path=" + denied.getFile();
+    }
+    if (e instanceof NoSuchFileException absent) {
+      return "no directory can be made there: path=" + absent.getFile();
     }
     return e instanceof FileSystemException failed && failed.getReason() != null
         ? failed.getReason() + ": path=" + failed.getFile()
