@@ -225,7 +225,7 @@ public final class StoreToRing implements Bar {
       for (int i = 0; i < ways.length; i++) {
         // Whoever comes first finds the place cold, and each leaves something to the next.
         Way way = ways[Turns.of(round, i, ways.length)];
-        Taken its = taken.computeIfAbsent(way, ignored -> new Taken());
+        Taken its = of(taken, way);
         long cpuNs = ProcessTime.nanos();
         long beganNs = System.nanoTime();
         go(way, clients, subject, positions);
