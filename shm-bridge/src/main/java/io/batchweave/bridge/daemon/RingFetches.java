@@ -11,6 +11,7 @@ import io.batchweave.bridge.ring.RingMachine;
 import io.batchweave.bridge.ring.StepRegion;
 import io.batchweave.bridge.ring.TableDescriptor;
 import io.batchweave.store.ObjectStore;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.collections.Long2ObjectHashMap;
@@ -19,13 +20,23 @@ import org.agrona.concurrent.ManyToOneConcurrentLinkedQueue;
 import org.agrona.concurrent.NanoClock;
 import org.jspecify.annotations.Nullable;
 
-/** The fetches of one ring: starts what the machine asks for, tells it how each one ended. */
+/**
+ * The fetches of one ring: starts what the machine asks for, tells it how each one ended. Of all
+ * that a ring wants the fetcher, which takes turns by order of arrival, has no more than twice as
+ * many regions at once as it may have requests in flight: so no ring waits for all that another
+ * wants.
+ */
 final class RingFetches {
   private final Fetcher fetcher;
+  private final int mostBegun;
   private final RingFiles.DataFile data;
   private final RingMachine machine;
   private final Runnable afterEnd;
   private final Long2ObjectHashMap<RegionFetch> running = new Long2ObjectHashMap<>();
+
+  /** Of those, what the fetcher does not have yet. */
+  private final ArrayDeque<RegionFetch> planned = new ArrayDeque<>();
+
   private final List<RingCommand.Fetch> unplanned = new ArrayList<>();
   private final FailedSteps failedSteps;
   private final NanoClock clock;
@@ -49,6 +60,7 @@ final class RingFetches {
    */
   RingFetches(DaemonParts parts, RingFiles.DataFile data, RingMachine machine, Runnable afterEnd) {
     this.fetcher = parts.fetcher();
+    this.mostBegun = 2 * parts.context().concurrentFetches();
     this.failedSteps = new FailedSteps(parts);
     this.clock = parts.context().nanoClock();
     this.data = data;
@@ -109,16 +121,26 @@ final class RingFetches {
                 command.mode(),
                 new FetchEnd(command.fetchId(), region, steps.feed().source()));
         running.put(command.fetchId(), fetch);
-        fetcher.start(fetch);
+        planned.add(fetch);
+        begin();
       }
     }
     return true;
   }
 
+  private void begin() {
+    while (!planned.isEmpty() && running.size() - planned.size() < mostBegun) {
+      fetcher.start(planned.remove());
+    }
+  }
+
   /** Asks one to give up; the machine is told when nothing writes any more. */
   void cancel(long fetchId) {
     RegionFetch fetch = running.get(fetchId);
-    if (fetch != null) {
+    if (fetch != null && planned.remove(fetch)) {
+      running.remove(fetchId);
+      machine.onFetchFinished(fetchId, FetchOutcome.CANCELLED, null, "");
+    } else if (fetch != null) {
       fetcher.cancel(fetch);
     } else if (judged.remove(fetchId)
         || unplanned.removeIf(command -> command.fetchId() == fetchId)) {
@@ -169,7 +191,7 @@ final class RingFetches {
         end(FetchOutcome.FAILED, failure.reason(), failure.text());
         return;
       }
-      running.remove(fetchId);
+      remove();
       judged.add(fetchId);
       failedSteps.judge(
           source, region.step(), failure, told -> verdicts.add(new Verdict(fetchId, told)));
@@ -181,9 +203,14 @@ final class RingFetches {
     }
 
     private void end(FetchOutcome outcome, @Nullable FailReason reason, String text) {
-      running.remove(fetchId);
+      remove();
       machine.onFetchFinished(fetchId, outcome, reason, text);
       afterEnd.run();
+    }
+
+    private void remove() {
+      running.remove(fetchId);
+      begin();
     }
   }
 }

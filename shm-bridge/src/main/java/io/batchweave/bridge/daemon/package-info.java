@@ -72,6 +72,11 @@
  * for ever and shown in the status that ranks quote; refusals and damage that stays fail the step.
  * The heap used per fetch does not depend on the size of the slices.
  *
+ * <p><b>Turns.</b> No more than {@code --fetches} requests are in flight, all rings together. They
+ * are sent in the order in which the rings ask, and a ring asks for the regions that come next, not
+ * for all that it has room for: one that begins beside a ring with a thousand small steps to fetch
+ * waits for a few of these, and from then on both get as many requests.
+ *
  * <p><b>What may be written</b>: nothing is published or freed while a request that may write there
  * is unfinished. Cancelled requests are waited for.
  *
