@@ -273,3 +273,46 @@ told
         told = answer.read()
         if how != "cut":  # there the JVM may tell of it after the read: that is counted
             assert b"batchweave_agent_errors_total 0\n" in told
+
+
+@pytest.mark.parametrize("how", ["noise", "words", "everything_acked", "cut"])
+def test_should_hurt_only_itself_also_when_the_daemon_is_replaced(stream, serve, rank, place, how):
+    """The next daemon finds what the rank wrote; the other rank goes on where it was."""
+    url = stream(dp=2)
+    daemon = serve(url, memory_bytes=8 * 16384)
+    good, bad = rank(), rank()
+    for index, each in enumerate((good, bad)):
+        each.send(
+            f"reader = batchweave.attach({url!r}, directory={str(place)!r}, session='s', "
+            f"local_readers=2, dp={index}, dp_size=2)\nreader.next_step"
+        )
+    assert [good.answer(), bad.answer()] == [0, 0]
+    for each in (good, bad):
+        assert each.do("step = reader.next(); seen(step)[0]") == 0
+    pid = good.pid
+    others = [
+        path.name for path in place.glob("*.reader") if abi.field(path.read_bytes(), abi.READER, "pid") == pid
+    ]
+    bad.do(SCRIBBLE.format(place=str(place), others=others))
+    served = 1
+    for _ in range(3):
+        bad.do(f"{how}(dice)")
+        daemon.kill()
+        bad.do(f"{how}(dice)")
+        daemon = serve(url, memory_bytes=8 * 16384)
+        told = good.do("""
+try:
+    step = None
+    step = reader.next(1)
+    told = seen(step)
+except batchweave.DeadlineExceeded:
+    told = None
+told
+""")
+        if told is not None:
+            assert told == [served, [[0, 0, 1000, 0]]]
+            served += 1
+    bad.kill()
+    for step in range(served, STEPS):
+        told = good.do("step = None; step = reader.next(); seen(step)")
+        assert told == [step, [[0, 0, 1000, 0]]]

@@ -1,5 +1,6 @@
 package io.batchweave.cli;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
@@ -18,9 +19,11 @@ import io.batchweave.bridge.rank.RankIdentity;
 import io.batchweave.bridge.rank.StepLease;
 import io.batchweave.bridge.ring.Coordinate;
 import io.batchweave.format.Block.Takeover;
+import java.io.FilterWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
@@ -164,24 +167,65 @@ class TopCommandTest {
     }
   }
 
+  /** Until nobody reads what it says: a pipe into {@code head} ends it. */
+  @Test
+  void shouldLookAgainAndAgainAndSayHowMuchCameMeanwhile() throws IOException {
+    StringWriter shown = new StringWriter();
+    Writer screen =
+        new FilterWriter(shown) {
+          private int looks;
+
+          @Override
+          public void flush() throws IOException {
+            if (shown.toString().split("daemon /", -1).length > 3 && ++looks > 1) {
+              throw new IOException("nobody reads on");
+            }
+          }
+        };
+    try (Daemon daemon = serveStream();
+        RankClient rank = attach()) {
+      next(rank).release();
+      String[] live = {"top", "--interval", "0.1", "--dir", directory.toString()};
+      Main.run(new PrintWriter(screen), new PrintWriter(err), live);
+      String[] looks = shown.toString().split("\u001b\\[H\u001b\\[2J", -1);
+      assertEquals(4, looks.length, shown::toString);
+      assertEquals("", looks[0]);
+      assertFalse(looks[1].contains("requests/s"), looks[1]);
+      for (int i = 2; i < looks.length; i++) {
+        assertTrue(looks[i].contains("steps/s") && looks[i].contains("requests/s"), looks[i]);
+        assertTrue(looks[i].contains("group train  session run-0"), looks[i]);
+      }
+      assertTrue(daemon.metricsUrl().startsWith("http"));
+    }
+  }
+
   @Test
   void shouldChangeNothingAndLeaveOutWhatIsDamaged() throws IOException {
     try (Daemon daemon = serveStream();
         RankClient rank = attach()) {
       StepLease held = next(rank);
+      Path own = readerFile();
       Files.write(directory.resolve("ring-0.999.ctl"), new byte[5000]);
       Files.write(directory.resolve("0".repeat(32) + ".reader"), new byte[8704]);
       Files.write(directory.resolve("1".repeat(32) + ".reader"), new byte[3]);
       Files.createSymbolicLink(directory.resolve("2".repeat(32) + ".reader"), root);
       List<String> before = names();
+      byte[] reader = Files.readAllBytes(own);
       JsonNode node = look();
       assertTrue(node.path("notes").size() >= 2, node::toString);
       assertEquals(1, node.at("/rings/0/ranks").size(), node::toString);
       assertEquals(0, node.at("/rings/0/ranks/0/step").asLong(), node::toString);
       assertEquals(before, names());
+      assertArrayEquals(reader, Files.readAllBytes(own));
       Files.delete(directory.resolve("2".repeat(32) + ".reader"));
       held.release();
       assertTrue(daemon.metricsUrl().startsWith("http"));
+    }
+  }
+
+  private Path readerFile() throws IOException {
+    try (Stream<Path> files = Files.list(directory)) {
+      return files.filter(file -> file.toString().endsWith(".reader")).findFirst().orElseThrow();
     }
   }
 

@@ -14,6 +14,9 @@ import org.junit.jupiter.api.Test;
 
 /** Messages of the handshake, damaged at random: read as something, or CORRUPT, never more. */
 class HandshakeFuzzTest {
+  /** Of each kind that there is one. */
+  private static final int MESSAGES = 7;
+
   private final HandshakeCodec codec = new HandshakeCodec();
   private int refused;
   private int read;
@@ -24,7 +27,11 @@ class HandshakeFuzzTest {
         switch (which) {
           case 0 -> codec.encode(HandshakeCodecTest.hello(), buffer);
           case 1 -> codec.encode(5, HandshakeCodecTest.welcome(), buffer);
-          default -> codec.encode(5, new Answer.Refused(RefusalCode.RING_HELD, "held"), buffer);
+          case 2 -> codec.encode(5, new Answer.Refused(RefusalCode.RING_HELD, "held"), buffer);
+          case 3 -> codec.encode(HandshakeCodecTest.checkpoint(), buffer);
+          case 4 -> codec.encode(HandshakeCodecTest.question(), buffer);
+          case 5 -> codec.encode(5, new Answer.Registered(17), buffer);
+          default -> codec.encode(5, new Answer.Status(1, 2, true, 3, 4), buffer);
         };
     byte[] message = new byte[length];
     buffer.getBytes(0, message);
@@ -46,9 +53,10 @@ class HandshakeFuzzTest {
 
   private void fuzz(long seed, int rounds) {
     SplittableRandom random = new SplittableRandom(seed);
-    byte[][] sound = {encoded(codec, 0), encoded(codec, 1), encoded(codec, 2)};
+    byte[][] sound = new byte[MESSAGES][];
+    Arrays.setAll(sound, which -> encoded(codec, which));
     for (int round = 0; round < rounds; round++) {
-      byte[] message = sound[round % 3].clone();
+      byte[] message = sound[round % MESSAGES].clone();
       for (int i = random.nextInt(4); i >= 0; i--) {
         message[random.nextInt(message.length)] = (byte) random.nextInt();
       }
@@ -58,7 +66,7 @@ class HandshakeFuzzTest {
       // A buffer of exactly that length: reading past it would throw another exception.
       UnsafeBuffer exact = new UnsafeBuffer(message);
       String where = "seed=" + seed + " round=" + round;
-      take(where, () -> codec.decodeHello(exact, 0, exact.capacity()));
+      take(where, () -> codec.decodeRequest(exact, 0, exact.capacity()));
       take(where, () -> codec.decodeAnswer(exact, 0, exact.capacity()));
       var _ = codec.addressOf(exact, 0, exact.capacity());
     }

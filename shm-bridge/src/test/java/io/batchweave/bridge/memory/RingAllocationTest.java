@@ -12,8 +12,10 @@ import io.batchweave.bridge.SharedDirectory;
 import io.batchweave.bridge.SmallFileSystem;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -78,6 +80,72 @@ class RingAllocationTest {
     }
     String[] words = lines.get(at).split(" +", -1);
     return Long.parseLong(words[1]) << 10;
+  }
+
+  /**
+   * A file system that gives no huge pages: the ring is there all the same, and one line says so.
+   */
+  @Test
+  void shouldGoOnWithSmallPagesAndSayItOnce(@TempDir Path folder) throws IOException {
+    try (SharedFile file = memory.open(folder.resolve("ring-0.data"), FileAccess.CREATE)) {
+      assumeTrue(!file.allocateHuge(0, 8 * MIB), "huge pages even there");
+      assertFalse(file.allocateHuge(8 * MIB, 8 * MIB));
+      assertEquals(16 * MIB, file.lengthBytes());
+    }
+    List<String> notices =
+        memory.notices().stream().filter(line -> line.contains("MADV_COLLAPSE")).toList();
+    assertEquals(1, notices.size(), notices::toString);
+    assertEquals(1, notices.getFirst().lines().count());
+    assertTrue(notices.getFirst().contains("errno="), notices::toString);
+  }
+
+  /** Past the limit of a cgroup the kernel kills, instead of saying that there is no room. */
+  @Test
+  void shouldNameTheCgroupThatLeavesTooLittle(@TempDir Path folder) throws IOException {
+    Path mount = Files.createDirectories(folder.resolve("cgroup"));
+    Files.writeString(mount.resolve("memory.max"), 8 * MIB + "\n");
+    Files.writeString(mount.resolve("memory.current"), MIB + "\n");
+    Headroom headroom = new Headroom(memory, proc(folder, "0::/", "cgroup2 none rw", "/", mount));
+    Path ring = folder.resolve("ring-0.data");
+    RingAllocation allocation = new RingAllocation(memory, headroom, 2 * MIB);
+    BatchWeaveException thrown =
+        assertThrows(BatchWeaveException.class, () -> allocation.create(ring, 6 * MIB, 0600));
+    String message = String.valueOf(thrown.getMessage());
+    assertEquals(Kind.CONFIG, thrown.kind());
+    assertTrue(message.contains("available=" + 5 * MIB), message);
+    assertTrue(message.contains("limit=\"cgroup " + mount), message);
+    assertFalse(Files.exists(ring), "left a part of it");
+    allocation.create(ring, 5 * MIB, 0600);
+    assertEquals(5 * MIB, Files.size(ring));
+  }
+
+  /**
+   * Others take memory meanwhile: a ring that no longer fits is given up before the kernel kills.
+   */
+  @Test
+  void shouldLookAgainBeforeEachStep(@TempDir Path folder) throws IOException {
+    Path ring = folder.resolve("ring-0.data");
+    List<Long> seen = new ArrayList<>();
+    NativeMemory shrinking =
+        (NativeMemory)
+            Proxy.newProxyInstance(
+                NativeMemory.class.getClassLoader(),
+                new Class<?>[] {NativeMemory.class},
+                (self, method, arguments) -> {
+                  if (!method.getName().equals("availableBytes")) {
+                    return method.invoke(memory, arguments);
+                  }
+                  long length = Files.exists(ring) ? Files.size(ring) : 0;
+                  seen.add(length);
+                  return length < 128 * MIB ? 1L << 40 : MIB;
+                });
+    Path none = Files.createDirectories(folder.resolve("proc"));
+    RingAllocation allocation = new RingAllocation(shrinking, new Headroom(shrinking, none), 0);
+    BatchWeaveException thrown =
+        assertThrows(BatchWeaveException.class, () -> allocation.create(ring, 200 * MIB, 0600));
+    assertTrue(String.valueOf(thrown.getMessage()).contains("available=" + MIB));
+    assertEquals(List.of(0L, 0L, 64 * MIB, 128 * MIB), seen);
+    assertFalse(Files.exists(ring), "left a part of it");
   }
 
   /** U6: a small tmpfs, a large ring. */
