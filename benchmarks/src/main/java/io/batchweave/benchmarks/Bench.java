@@ -69,6 +69,7 @@ public final class Bench {
     bars.add(new PytorchPeers());
     bars.add(new EndToEnd());
     bars.add(new CleanRelease());
+    bars.add(new Attach());
     bars.add(new Wake());
     bars.add(new IdleCpu());
     bars.add(FutexWakeBenchmark.bar());

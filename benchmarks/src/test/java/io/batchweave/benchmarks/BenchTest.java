@@ -164,6 +164,7 @@ class BenchTest {
         List.of(
             "store-to-ring",
             "ingest",
+            "attach",
             "handoff-java",
             "handoff-c",
             "handoff-python",

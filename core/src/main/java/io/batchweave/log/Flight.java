@@ -2,8 +2,6 @@ package io.batchweave.log;
 
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreResponse;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -14,9 +12,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Flight {
   /**
-   * Refusals and wrong answers in a row, of one thing, after which the follower gives up: that
-   * others are there meanwhile says nothing about this one. Before anything ever worked one refusal
-   * is enough: then it is the user's setting, not credentials being renewed.
+   * Refusals and wrong answers in a row after which the follower gives up. Before anything ever
+   * worked one refusal is enough: then it is the user's setting, not credentials being renewed.
    */
   static final int MAX_REFUSALS = 8;
 
@@ -36,10 +33,7 @@ final class Flight {
   private int window;
   private long backoffNs;
   private long notBeforeNs = Machine.AT_ONCE;
-
-  /** In a row, of what was not answered since; what nobody asks for again stays. */
-  private final Map<Ask, Integer> refusals;
-
+  private int refusals;
   private boolean everWorked;
   private @Nullable String trouble;
 
@@ -47,7 +41,6 @@ final class Flight {
     this.policy = policy;
     this.bits = bits;
     this.sent = new TreeMap<>();
-    this.refusals = new HashMap<>();
     this.window = policy.maxInFlight();
   }
 
@@ -55,11 +48,11 @@ final class Flight {
     this.policy = other.policy;
     this.bits = other.bits.copy();
     this.sent = new TreeMap<>(other.sent);
-    this.refusals = new HashMap<>(other.refusals);
     this.nextId = other.nextId;
     this.window = other.window;
     this.backoffNs = other.backoffNs;
     this.notBeforeNs = other.notBeforeNs;
+    this.refusals = other.refusals;
     this.everWorked = other.everWorked;
     this.trouble = other.trouble;
   }
@@ -106,9 +99,9 @@ final class Flight {
     sent.clear();
   }
 
-  void succeeded(Ask ask) {
+  void succeeded() {
     backoffNs = 0;
-    refusals.remove(ask);
+    refusals = 0;
     everWorked = true;
     trouble = null;
     window = Math.min(policy.maxInFlight(), window + 1);
@@ -118,19 +111,14 @@ final class Flight {
   boolean failed(Ask ask, StoreResponse.Failed failed, long nowNs) {
     trouble =
         "key=" + ask.request().key() + " failure=" + failed.failure() + ": " + failed.detail();
-    int inRow = 0;
-    if (failed.failure().retryable()) {
-      refusals.remove(ask);
-    } else {
-      inRow = refusals.merge(ask, 1, Integer::sum);
-    }
+    refusals = failed.failure().retryable() ? 0 : refusals + 1;
     if (failed.failure() == StoreFailure.THROTTLED) {
       window = Math.max(1, window / 2);
     }
     backoffNs = Math.min(policy.maxBackoffNs(), Math.max(policy.minBackoffNs(), 2 * backoffNs));
     notBeforeNs = nowNs + backoffNs - bits.nextBelow(backoffNs / 4 + 1);
     boolean patient = everWorked || failed.failure() == StoreFailure.BAD_ANSWER;
-    return inRow < (patient ? MAX_REFUSALS : 1);
+    return refusals < (patient ? MAX_REFUSALS : 1);
   }
 
   /**
