@@ -13,10 +13,14 @@
 #include "batchweave_node.h"
 #include "batchweave_types.h"
 
+#include <sys/statvfs.h>
+
 /** One attempt of the exchange, from adding the publication to the answer. */
 #define BW_ATTEMPT_NS INT64_C(1500000000)
 /** A media driver without a heartbeat for this long is dead. */
 #define BW_DRIVER_TIMEOUT_NS INT64_C(500000000)
+/** What an exchange takes of the directory's file system: one log of the driver each way. */
+#define BW_EXCHANGE_LENGTH (2 * (BW_AERON_PARTITIONS * BW_AERON_TERM_MIN_LENGTH + BW_AERON_LOG_META_LENGTH))
 
 /* ---------------------------------------------------------------- the exchange */
 
@@ -143,6 +147,27 @@ static inline bw_status bw_exchange(bw_client *client, bw_hello *hello, bw_welco
     return BW_OK;
 }
 
+/**
+ * What attempts that came to nothing are called at last. Where a log does not fit, the driver refuses it, or the
+ * daemon cannot answer and is silent: then the room is what to speak of, whatever was in the way last.
+ */
+static inline bw_status bw_exchange_failed(const bw_client *client, bw_status status, bw_error *error) {
+    struct statvfs space;
+    if ((status == BW_ERROR_STARVED || status == BW_ERROR_DRIVER || error->system_errno == ENOSPC) &&
+            statvfs(client->directory, &space) == 0 && space.f_blocks != 0) { /* 0: a tmpfs without a limit */
+        const unsigned long long available = (unsigned long long)space.f_bavail * space.f_frsize;
+        if (available < BW_EXCHANGE_LENGTH) {
+            status = bw_fail(error, BW_ERROR_SYSTEM,
+                    "no space left: directory=%s availableBytes=%llu neededBytes=%d; make room there, or serve with"
+                    " less --memory",
+                    client->directory, available, BW_EXCHANGE_LENGTH);
+            error->system_errno = ENOSPC;
+        }
+    }
+    error->status = status == BW_ERROR_STARVED ? BW_ERROR_DEADLINE : status;
+    return error->status;
+}
+
 #ifndef BW_EXCHANGE
 /** Where tests put an exchange without a media driver. */
 #define BW_EXCHANGE bw_exchange
@@ -266,9 +291,7 @@ static inline bw_status bw_ask(bw_client *client, uint8_t *request, size_t lengt
             return bw_fail(error, BW_ERROR_INTERRUPTED, "stopped by the caller");
         }
         if (bw_now_ns() >= deadline_ns) {
-            status = (int)error->status < 0 && error->status != BW_ERROR_STARVED ? error->status : BW_ERROR_DEADLINE;
-            error->status = status;
-            return status;
+            return bw_exchange_failed(client, (int)error->status < 0 ? error->status : BW_ERROR_DEADLINE, error);
         }
         bw_sleep_ns(INT64_C(10000000));
     }
@@ -310,17 +333,13 @@ static inline bw_status bw_attach_until(bw_client *client, int64_t deadline_ns, 
         }
         bw_attachment_unmap(attachment);
         if (bw_now_ns() >= deadline_ns) {
-            status = (int)error->status < 0 && error->status != BW_ERROR_STARVED ? error->status : BW_ERROR_DEADLINE;
-            error->status = status;
+            status = (int)error->status < 0 ? error->status : BW_ERROR_DEADLINE;
             break;
         }
         bw_sleep_ns(INT64_C(10000000));
     }
     if (status != BW_OK) {
-        if (status == BW_ERROR_STARVED) {
-            status = BW_ERROR_DEADLINE;
-            error->status = status;
-        }
+        status = bw_exchange_failed(client, status, error);
         bw_attachment_free(attachment);
         bw_error_append(error, " attempts=%d", rounds + 1);
         return status;

@@ -49,7 +49,7 @@ typedef enum bw_status {
 
     /** An argument or option is wrong; nothing was done. Correct the call. */
     BW_ERROR_ARGUMENT = -1,
-    /** A system call failed; system_errno says how. */
+    /** A system call failed; system_errno says how. ENOSPC: the directory's file system is full, make room. */
     BW_ERROR_SYSTEM = -2,
     /** No daemon serves this directory. Start one, or name the right directory. */
     BW_ERROR_NO_DAEMON = -3,

@@ -149,6 +149,18 @@ def place() -> Iterator[pathlib.Path]:
 
 
 @pytest.fixture
+def small(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A tmpfs of 32 MiB, to be filled to the last page; needs root."""
+    root = tmp_path / "small"
+    root.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=32m", "none", str(root)]
+    if subprocess.run(mount, capture_output=True, timeout=30).returncode != 0:
+        pytest.skip("mounting a tmpfs needs root")
+    yield root
+    subprocess.run(["umount", "--lazy", str(root)], check=True, timeout=30)
+
+
+@pytest.fixture
 def processes() -> Iterator[contextlib.ExitStack]:
     with contextlib.ExitStack() as stack:
         yield stack

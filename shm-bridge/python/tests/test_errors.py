@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pickle
 import re
 
@@ -45,6 +46,12 @@ def test_should_make_the_right_exception(status, code, kind):
     assert type(error) is kind
     assert (error.stream, error.rank, error.step) == ("s", 1, 2)
     assert str(error) == "what, a=b, remedy", "the client's text names stream, step and rank"
+
+
+def test_should_tell_a_full_file_system_from_other_failed_calls():
+    error = errors.from_status("SYSTEM", "what", 0, errno.ENOSPC, 0, 0, FACTS)
+    assert type(error) is errors.NoSpace
+    assert error.status == f"errno={errno.ENOSPC}"
 
 
 def test_should_say_what_is_held():

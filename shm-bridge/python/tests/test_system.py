@@ -5,13 +5,14 @@ Cases: U7, U8, U9, U12, U14, U16, U32, U35, U37, U38 (what Python can show of th
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
 
 import abi
 import pytest
-from system import SMALL, STEPS, RankFailed, locked, until, write_stream
+from system import SMALL, STEPS, Daemon, RankFailed, locked, until, write_stream
 
 MIXED = "10,30000,500,7000"
 
@@ -104,6 +105,28 @@ def test_should_say_that_no_daemon_is_there(rank, place):
         one.attach("s", place, deadline_s=0.5)
     assert failed.value.kind == "DaemonLost"
     assert time.monotonic() - began < 0.5 * 5
+
+
+def test_should_say_that_there_is_no_space_left(small, stream, processes, rank):
+    """For the reader file; for the log of what is said, or of the answer; then there is."""
+    url = stream()
+    processes.callback(Daemon(small / "d", url).kill)
+    one = rank()
+    filler = small / "filler"
+    page = os.sysconf("SC_PAGESIZE")
+    for pages in (0, 30, 70):
+        filler.unlink(missing_ok=True)
+        with open(filler, "wb") as file:
+            free = os.statvfs(small).f_bavail
+            os.posix_fallocate(file.fileno(), 0, (free - pages) * page)
+        with pytest.raises(RankFailed) as failed:
+            one.attach(url, small / "d", deadline_s=1)
+        assert failed.value.kind == "NoSpace", failed.value.text
+        assert f"no space left: directory={small / 'd'} " in failed.value.text
+        assert "; make room there" in failed.value.text
+        assert failed.value.facts["status"] == f"errno={errno.ENOSPC}"
+    filler.unlink()
+    assert one.attach(url, small / "d") == 0
 
 
 def test_should_end_a_wait_at_its_deadline_and_go_on(stream, serve, rank, place, tmp_path):

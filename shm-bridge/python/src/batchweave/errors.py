@@ -8,6 +8,7 @@ class               what to do
 ==================  ============================================================================
 DeadlineExceeded    passing trouble: the same call may succeed later; ``status`` says what held it
 DaemonLost          no daemon until the deadline: start one, then call again
+NoSpace             the daemon directory's file system is full: make room there, attach again
 RingHeld            release steps: they are held by tensors of this rank (``steps``, ``bytes``)
 Superseded          a newer launch of the group has taken over: stop, do not restart
 StepFailed          this step cannot be served, for a reason that will stay
@@ -22,6 +23,7 @@ NotSupported        this Python, kernel, element type or size is outside what we
 
 from __future__ import annotations
 
+from errno import ENOSPC as _ENOSPC
 from typing import Any, Optional
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "CorruptSlice",
     "DaemonLost",
     "DeadlineExceeded",
+    "NoSpace",
     "NotSupported",
     "Reclaimed",
     "Refused",
@@ -100,6 +103,10 @@ class DeadlineExceeded(BatchWeaveError):
 
 class DaemonLost(BatchWeaveError):
     """The daemon is gone and none came in its place before the deadline."""
+
+
+class NoSpace(BatchWeaveError):
+    """What a rank needs to attach does not fit into the daemon directory's file system."""
 
 
 class RingHeld(BatchWeaveError):
@@ -212,7 +219,8 @@ def from_status(
         steps: steps that this rank holds.
         facts: stream, rank, step, object, attempts and status, as far as they are known.
     """
-    error = _of_status(status, text, code, bytes, steps)
+    full = status == "SYSTEM" and errno == _ENOSPC
+    error = NoSpace(text) if full else _of_status(status, text, code, bytes, steps)
     for name, value in facts.items():
         setattr(error, name, value)  # the text has them already
     if errno:

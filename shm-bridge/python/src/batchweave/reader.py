@@ -208,6 +208,7 @@ class Reader:
         Raises:
             DeadlineExceeded: not there yet; calling again is fine.
             DaemonLost: the daemon is gone and none came in its place.
+            NoSpace: one came, and its directory has no room to attach again.
             RingHeld: this rank holds the memory that the step needs, even after a collection of
                 garbage.
             StepFailed, Reclaimed: the step will never be served.
@@ -369,6 +370,7 @@ def attach(stream: str, **options: object) -> Reader:
 
     Raises:
         DaemonLost: no daemon serves that directory until the deadline.
+        NoSpace: its file system is full.
         Refused: the daemon or an argument says no; ``code`` names the reason.
         Superseded, RingHeld, Reclaimed, NotSupported: as their classes say.
     """

@@ -2,6 +2,8 @@ package io.batchweave.log;
 
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreResponse;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -12,8 +14,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class Flight {
   /**
-   * Refusals and wrong answers in a row after which the follower gives up. Before anything ever
-   * worked one refusal is enough: then it is the user's setting, not credentials being renewed.
+   * Refusals and wrong answers in a row, of one thing, after which the follower gives up: that
+   * others are there meanwhile says nothing about this one. Before anything ever worked one refusal
+   * is enough: then it is the user's setting, not credentials being renewed.
    */
   static final int MAX_REFUSALS = 8;
 
@@ -33,7 +36,10 @@ final class Flight {
   private int window;
   private long backoffNs;
   private long notBeforeNs = Machine.AT_ONCE;
-  private int refusals;
+
+  /** In a row, of what was not answered since; what nobody asks for again stays. */
+  private final Map<Ask, Integer> refusals;
+
   private boolean everWorked;
   private @Nullable String trouble;
 
@@ -41,6 +47,7 @@ final class Flight {
     this.policy = policy;
     this.bits = bits;
     this.sent = new TreeMap<>();
+    this.refusals = new HashMap<>();
     this.window = policy.maxInFlight();
   }
 
@@ -48,11 +55,11 @@ final class Flight {
     this.policy = other.policy;
     this.bits = other.bits.copy();
     this.sent = new TreeMap<>(other.sent);
+    this.refusals = new HashMap<>(other.refusals);
     this.nextId = other.nextId;
     this.window = other.window;
     this.backoffNs = other.backoffNs;
     this.notBeforeNs = other.notBeforeNs;
-    this.refusals = other.refusals;
     this.everWorked = other.everWorked;
     this.trouble = other.trouble;
   }
@@ -99,9 +106,9 @@ final class Flight {
     sent.clear();
   }
 
-  void succeeded() {
+  void succeeded(Ask ask) {
     backoffNs = 0;
-    refusals = 0;
+    refusals.remove(ask);
     everWorked = true;
     trouble = null;
     window = Math.min(policy.maxInFlight(), window + 1);
@@ -111,14 +118,19 @@ final class Flight {
   boolean failed(Ask ask, StoreResponse.Failed failed, long nowNs) {
     trouble =
         "key=" + ask.request().key() + " failure=" + failed.failure() + ": " + failed.detail();
-    refusals = failed.failure().retryable() ? 0 : refusals + 1;
+    int inRow = 0;
+    if (failed.failure().retryable()) {
+      refusals.remove(ask);
+    } else {
+      inRow = refusals.merge(ask, 1, Integer::sum);
+    }
     if (failed.failure() == StoreFailure.THROTTLED) {
       window = Math.max(1, window / 2);
     }
     backoffNs = Math.min(policy.maxBackoffNs(), Math.max(policy.minBackoffNs(), 2 * backoffNs));
     notBeforeNs = nowNs + backoffNs - bits.nextBelow(backoffNs / 4 + 1);
     boolean patient = everWorked || failed.failure() == StoreFailure.BAD_ANSWER;
-    return refusals < (patient ? MAX_REFUSALS : 1);
+    return inRow < (patient ? MAX_REFUSALS : 1);
   }
 
   /**

@@ -475,7 +475,7 @@ public final class LogFollower implements Machine<LogFollower> {
       }
       return;
     }
-    flight.succeeded();
+    flight.succeeded(sent.ask());
     Bytes body = response instanceof StoreResponse.Found found ? found.body() : null;
     switch (sent.ask()) {
       case Ask.Stream ask -> streamArrived(body);

@@ -108,8 +108,9 @@
  * </pre>
  *
  * At most 8 requests are in flight, fewer after a 503; everything that fails is asked again after a
- * pause that doubles. No order of a LIST counts, and a LIST may have holes: it says only that the
- * log reaches at least so far; every number below is read by GET.
+ * pause that doubles, until the same thing was refused 8 times in a row, whatever else was there
+ * meanwhile. No order of a LIST counts, and a LIST may have holes: it says only that the log
+ * reaches at least so far; every number below is read by GET.
  *
  * <ul>
  *   <li>A version that is not there although a later one was known to exist <em>before</em> it was

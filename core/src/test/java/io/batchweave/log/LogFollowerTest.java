@@ -17,11 +17,14 @@ import io.batchweave.simulate.ModelStore;
 import io.batchweave.simulate.ModelStore.Answer;
 import io.batchweave.simulate.ModelStore.Effect;
 import io.batchweave.simulate.ModelStore.Fate;
+import io.batchweave.store.ListedObject;
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreRequest;
 import io.batchweave.store.StoreResponse;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.TreeSet;
 import java.util.UUID;
@@ -713,6 +716,46 @@ class LogFollowerTest {
       assertTrue(String.valueOf(follower.trouble()).contains("expired"));
     }
     assertEquals(Kind.CONFIG, Objects.requireNonNull(follower.failure()).kind());
+  }
+
+  /** That the head is found again and again says nothing about a version that is refused. */
+  @Test
+  void shouldGiveUpOnAVersionThatIsRefusedWhileTheHeadIsLookedFor() {
+    log.fill(3);
+    String refused = ObjectNames.version(2);
+    Map<Long, StoreRequest> sent = new LinkedHashMap<>();
+    follower.follow(LogFollower.Mode.PACED);
+    for (int round = 0; round < 1_000 && follower.failure() == null; round++) {
+      long nowNs = (round + 1) * 1_000_000_000L;
+      follower.onTime(nowNs, sent::put);
+      for (Map.Entry<Long, StoreRequest> each : List.copyOf(sent.entrySet())) {
+        sent.remove(each.getKey());
+        follower.onResponse(each.getKey(), answer(each.getValue(), refused), nowNs, sent::put);
+      }
+    }
+    BatchWeaveException failure = Objects.requireNonNull(follower.failure());
+    assertEquals(Kind.CONFIG, failure.kind());
+    assertTrue(failure.toString().contains(refused), failure::toString);
+  }
+
+  private StoreResponse answer(StoreRequest request, String refused) {
+    if (request.key().equals(refused)) {
+      return new StoreResponse.Failed(StoreFailure.CONFIG, "a pipe");
+    }
+    if (request instanceof StoreRequest.ListPrefix) {
+      List<ListedObject> listed = new ArrayList<>();
+      store
+          .objects()
+          .tailMap(request.key())
+          .forEach((key, body) -> {
+            if (key.startsWith(request.key())) {
+              listed.add(new ListedObject(key, body.length()));
+            }
+          });
+      return new StoreResponse.Listed(listed, false);
+    }
+    Bytes body = store.objects().get(request.key());
+    return body == null ? new StoreResponse.NotFound() : new StoreResponse.Found(body);
   }
 
   @Test
