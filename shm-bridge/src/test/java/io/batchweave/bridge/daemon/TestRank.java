@@ -39,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class TestRank implements AutoCloseable {
   static final SystemNanoClock CLOCK = SystemNanoClock.INSTANCE;
-  private static final NativeMemory MEMORY = NativeMemory.system();
+  static final NativeMemory MEMORY = NativeMemory.system();
   private static final long WAIT_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** Who it is. */
