@@ -392,11 +392,11 @@ public final class FaultStore implements ObjectStore {
 
   @Override
   public CompletableFuture<Long> getInto(
-      String key, ByteRange range, Path file, long position, WriteProgress progress) {
+      String key, ByteRange range, Path file, long position, RangeReceiver receiver) {
     return run(
         StoreOperation.GET_INTO,
         key,
-        () -> inner.getInto(key, range, file, position, progress),
+        () -> inner.getInto(key, range, file, position, receiver),
         fault -> {
           if (fault == Fault.FLIPPED_BIT) {
             // Nobody hears of bytes that are not yet as they will be.

@@ -128,10 +128,10 @@ public final class MeteredStore implements ObjectStore {
 
   @Override
   public CompletableFuture<Long> getInto(
-      String key, ByteRange range, Path file, long position, WriteProgress progress) {
+      String key, ByteRange range, Path file, long position, RangeReceiver receiver) {
     return count(
         StoreOperation.GET_INTO,
-        inner.getInto(key, range, file, position, progress),
+        inner.getInto(key, range, file, position, receiver),
         length -> length,
         length -> 1);
   }

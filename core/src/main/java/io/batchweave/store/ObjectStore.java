@@ -71,10 +71,10 @@ public interface ObjectStore extends AutoCloseable {
    * @param range the bytes to read
    * @param file an existing file of at least {@code position + range.lengthBytes()} bytes
    * @param position where the first byte goes
-   * @param progress told while the bytes arrive
+   * @param receiver told while the bytes arrive, or lent them
    */
   CompletableFuture<Long> getInto(
-      String key, ByteRange range, Path file, long position, WriteProgress progress);
+      String key, ByteRange range, Path file, long position, RangeReceiver receiver);
 
   /**
    * The same, with nobody listening.
@@ -85,7 +85,7 @@ public interface ObjectStore extends AutoCloseable {
    * @param position where the first byte goes
    */
   default CompletableFuture<Long> getInto(String key, ByteRange range, Path file, long position) {
-    return getInto(key, range, file, position, WriteProgress.UNHEARD);
+    return getInto(key, range, file, position, RangeReceiver.NOBODY);
   }
 
   /**

@@ -211,9 +211,9 @@ public final class RetryingStore implements ObjectStore {
 
   @Override
   public CompletableFuture<Long> getInto(
-      String key, ByteRange range, Path file, long position, WriteProgress progress) {
+      String key, ByteRange range, Path file, long position, RangeReceiver receiver) {
     return retry(
-        StoreOperation.GET_INTO, key, () -> inner.getInto(key, range, file, position, progress));
+        StoreOperation.GET_INTO, key, () -> inner.getInto(key, range, file, position, receiver));
   }
 
   @Override

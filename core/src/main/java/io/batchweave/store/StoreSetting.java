@@ -68,7 +68,7 @@ public enum StoreSetting {
       "memoryLimitBytes",
       "1073741824",
       "2147483648",
-      "most native memory for parts of one size in flight, at least 1 GiB"),
+      "most native memory for parts of one size on their way into files, at least 1 GiB"),
   /** What the client aims at. */
   S3_THROUGHPUT_GBPS(
       "s3", "throughputGbps", "10", "100", "throughput to aim at; decides the connections opened"),

@@ -27,8 +27,8 @@ import io.batchweave.store.ObjectInfo;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.PutOutcome;
+import io.batchweave.store.RangeReceiver;
 import io.batchweave.store.Stores;
-import io.batchweave.store.WriteProgress;
 import io.batchweave.store.s3.VersityGw;
 import io.batchweave.store.s3proxy.LocalS3;
 import io.batchweave.verify.Depth;
@@ -354,8 +354,8 @@ class CollectorStoreTest {
 
     @Override
     public CompletableFuture<Long> getInto(
-        String key, ByteRange range, Path file, long position, WriteProgress progress) {
-      return inner.getInto(key, range, file, position, progress);
+        String key, ByteRange range, Path file, long position, RangeReceiver receiver) {
+      return inner.getInto(key, range, file, position, receiver);
     }
 
     @Override

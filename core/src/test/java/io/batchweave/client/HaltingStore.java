@@ -7,7 +7,7 @@ import io.batchweave.store.ObjectInfo;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.PutOutcome;
-import io.batchweave.store.WriteProgress;
+import io.batchweave.store.RangeReceiver;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
@@ -84,8 +84,8 @@ final class HaltingStore implements ObjectStore {
 
   @Override
   public CompletableFuture<Long> getInto(
-      String key, ByteRange range, Path file, long position, WriteProgress progress) {
-    return inner.getInto(key, range, file, position, progress);
+      String key, ByteRange range, Path file, long position, RangeReceiver receiver) {
+    return inner.getInto(key, range, file, position, receiver);
   }
 
   @Override

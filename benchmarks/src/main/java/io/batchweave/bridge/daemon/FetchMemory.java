@@ -24,12 +24,13 @@ import software.amazon.awssdk.crt.CRT;
  * GiB by the daemon's own fetcher, one at a time, each size in a process of its own with the same
  * small heap, touched from the start: so what differs is direct and native. The goal has two parts.
  * No size may take more than 96 MiB above what 1 MiB takes: the 64 MiB that the store lets be under
- * way of a range, and a part of 32 MiB that is just being given back. And from 64 MiB on, where a
- * range fills that window, the sizes may differ by no more than such a part.
+ * way of a range, and a part of 32 MiB. And from 64 MiB on, where a range fills that window, the
+ * sizes may differ by no more than such a part.
  *
- * <p>Live heap, direct buffers and what the AWS CRT counts of its own are printed beside; the CRT
- * does not count the buffers of its parts, which are all that grows. It gives them back when no
- * request was under way for some seconds: what is left then is printed too.
+ * <p>Live heap, direct buffers and what the AWS CRT counts of its own are printed beside. The parts
+ * of one fetch at a time lie in the direct memory that the store keeps to lend them. Parts of more
+ * fetches than fit into it, which go by file, are in native memory that the CRT does not count and
+ * gives back when no request was under way for some seconds: so what is left then is printed too.
  *
  * <p>Ceiling: what the smallest size takes.
  */
@@ -113,6 +114,7 @@ public final class FetchMemory implements Bar {
                 "-Daws.crt.memory.tracing=1",
                 "-Xms64m",
                 "-Xmx64m",
+                "-XX:MaxDirectMemorySize=160m",
                 "-XX:+AlwaysPreTouch",
                 "-XX:+UseSerialGC",
                 "-cp",

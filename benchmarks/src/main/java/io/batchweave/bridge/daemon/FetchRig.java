@@ -18,9 +18,11 @@ import io.batchweave.store.ByteRange;
 import io.batchweave.store.MeteredStore;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
+import io.batchweave.store.RangeReceiver;
 import io.batchweave.store.Stores;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -62,6 +64,7 @@ final class FetchRig implements AutoCloseable {
   private final OwnedParts parts = new OwnedParts();
   private final LoopbackS3 server;
   private final MeteredStore store;
+  private final ObjectStore byFile;
   private final Path objects;
   private final RingData ring;
   private final long ringBytes;
@@ -100,6 +103,7 @@ final class FetchRig implements AutoCloseable {
       Path directory = ownDirectory(Path.of("/dev/shm"));
       server = parts.own(LoopbackS3.start(objects));
       store = parts.own(new MeteredStore(Stores.open(server.url(), server.environment()), CLOCK));
+      byFile = byFile(store);
       Path file = directory.resolve(RingAbi.dataName(0));
       new RingAllocation(MEMORY, new Headroom(MEMORY), 0).create(file, ringBytes, 0600);
       ring = parts.own(RingData.open(MEMORY, file, ringBytes, Protection.READ_WRITE));
@@ -128,6 +132,41 @@ final class FetchRig implements AutoCloseable {
 
   LoopbackS3 server() {
     return server;
+  }
+
+  /** The store, with its decorators. */
+  ObjectStore store() {
+    return store;
+  }
+
+  /** The same, where nobody takes the bytes: it writes them into the ring's file. */
+  ObjectStore byFile() {
+    return byFile;
+  }
+
+  private static ObjectStore byFile(ObjectStore store) {
+    return (ObjectStore)
+        Proxy.newProxyInstance(
+            ObjectStore.class.getClassLoader(),
+            new Class<?>[] {ObjectStore.class},
+            (proxy, method, arguments) -> {
+              if (method.getName().equals("getInto")) {
+                RangeReceiver taker = (RangeReceiver) arguments[4];
+                arguments[4] =
+                    new RangeReceiver() {
+                      @Override
+                      public void onBegin() {
+                        taker.onBegin();
+                      }
+
+                      @Override
+                      public void onWritten(long writtenBytes) {
+                        taker.onWritten(writtenBytes);
+                      }
+                    };
+              }
+              return method.invoke(store, arguments);
+            });
   }
 
   Path ringFile() {

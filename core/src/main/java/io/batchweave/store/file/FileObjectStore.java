@@ -9,11 +9,11 @@ import io.batchweave.store.ObjectInfo;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.PutOutcome;
+import io.batchweave.store.RangeReceiver;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreFuture;
 import io.batchweave.store.StoreOperation;
-import io.batchweave.store.WriteProgress;
 import java.io.IOException;
 import java.io.Serial;
 import java.nio.ByteBuffer;
@@ -449,7 +449,7 @@ public final class FileObjectStore implements ObjectStore {
 
   @Override
   public CompletableFuture<Long> getInto(
-      String key, ByteRange range, Path file, long position, WriteProgress progress) {
+      String key, ByteRange range, Path file, long position, RangeReceiver receiver) {
     Path source = path(key);
     return submit(
         StoreOperation.GET_INTO,
@@ -462,7 +462,7 @@ public final class FileObjectStore implements ObjectStore {
               throw pastTheEnd(StoreOperation.GET_INTO, key, range, from.size());
             }
             to.position(position);
-            copy(from, range, to, key, progress, future);
+            copy(from, range, to, key, receiver, future);
             return range.lengthBytes();
           }
         });
@@ -503,9 +503,10 @@ public final class FileObjectStore implements ObjectStore {
       ByteRange range,
       FileChannel to,
       String key,
-      WriteProgress progress,
+      RangeReceiver receiver,
       StoreFuture<Long> future)
       throws IOException {
+    receiver.onBegin();
     long done = 0;
     while (done < range.lengthBytes()) {
       if (future.cancelRequested()) {
@@ -518,7 +519,7 @@ public final class FileObjectStore implements ObjectStore {
         throw shortened(StoreOperation.GET_INTO, key);
       }
       done += length;
-      progress.onWritten(done);
+      receiver.onWritten(done);
     }
   }
 

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -35,6 +36,7 @@ import software.amazon.awssdk.crt.io.TlsContext;
 import software.amazon.awssdk.crt.io.TlsContextOptions;
 import software.amazon.awssdk.crt.s3.S3Client;
 import software.amazon.awssdk.crt.s3.S3ClientOptions;
+import software.amazon.awssdk.crt.s3.S3DirectBufferPoolOptions;
 
 /**
  * Everything native that one store owns, opened in order and closed in the reverse one. Two kinds
@@ -51,6 +53,12 @@ final class CrtResources implements AutoCloseable {
 
   private static final int CLOSE_TIMEOUT_S = 30;
 
+  /**
+   * Direct memory of a client that lends its parts: what may be under way of one range, or eight
+   * small ones. The client takes all of it at once and keeps it.
+   */
+  static final long LENT_BYTES = 64 << 20;
+
   private record Owned(CrtResource resource, @Nullable CompletableFuture<Void> closed) {}
 
   private final ArrayDeque<Owned> owned = new ArrayDeque<>();
@@ -62,6 +70,7 @@ final class CrtResources implements AutoCloseable {
   private final ClientBootstrap bootstrap;
   private final @Nullable TlsContext tls;
   private final Map<Long, S3Client> s3Clients = new HashMap<>();
+  private final Map<Long, Optional<LendingClient>> lendingClients = new HashMap<>();
 
   @SuppressWarnings("this-escape")
   CrtResources(S3Settings settings) {
@@ -205,8 +214,24 @@ final class CrtResources implements AutoCloseable {
   }
 
   private S3Client openS3Client(long partSizeBytes) {
+    return openS3Client(partSizeBytes, new S3ClientOptions());
+  }
+
+  /** Nothing where the JVM has no direct memory for it. */
+  private Optional<LendingClient> openLendingClient(long partSizeBytes) {
+    try {
+      S3ClientOptions lending =
+          new S3ClientOptions()
+              .withDirectBufferPoolOptions(S3DirectBufferPoolOptions.fixed(LENT_BYTES));
+      return Optional.of(new LendingClient(openS3Client(partSizeBytes, lending), LENT_BYTES));
+    } catch (IllegalStateException | OutOfMemoryError noDirectMemory) {
+      return Optional.empty();
+    }
+  }
+
+  private S3Client openS3Client(long partSizeBytes, S3ClientOptions given) {
     S3ClientOptions options =
-        new S3ClientOptions()
+        given
             .withRegion(settings.region())
             .withClientBootstrap(bootstrap)
             .withPartSize(partSizeBytes)
@@ -257,10 +282,32 @@ final class CrtResources implements AutoCloseable {
    * parts of large ranges are opened when they are first asked for.
    */
   synchronized S3Client s3Client(long partSizeBytes) {
+    requireOpen();
+    return s3Clients.computeIfAbsent(partSizeBytes, this::openS3Client);
+  }
+
+  /**
+   * The client that lends parts of a size, if it has room left; what was taken must be given back.
+   *
+   * @param partSizeBytes of the parts
+   * @param bytes what the request takes
+   */
+  @Nullable LendingClient tryLend(long partSizeBytes, long bytes) {
+    if (bytes > LENT_BYTES) {
+      return null;
+    }
+    Optional<LendingClient> lending;
+    synchronized (this) {
+      requireOpen();
+      lending = lendingClients.computeIfAbsent(partSizeBytes, this::openLendingClient);
+    }
+    return lending.filter(client -> client.take(bytes)).orElse(null);
+  }
+
+  private void requireOpen() {
     if (closed) {
       throw new IllegalStateException("the native resources are closed");
     }
-    return s3Clients.computeIfAbsent(partSizeBytes, this::openS3Client);
   }
 
   /** Closes all and waits, so that no native thread of this store is left. */

@@ -80,6 +80,16 @@ public final class PartSizes {
   }
 
   /**
+   * How much memory a range takes at most while it is read: whole parts, as far as it is asked for.
+   *
+   * @param rangeBytes its length
+   */
+  public long underWayBytes(long rangeBytes) {
+    long part = of(rangeBytes);
+    return Math.min(Math.ceilDiv(rangeBytes, part) * part, windowBytes(part));
+  }
+
+  /**
    * What goes up in one request, at most: two parts. A split upload takes two requests more than it
    * has parts, and the service then puts these together.
    */

@@ -1,11 +1,11 @@
 package io.batchweave.store.s3;
 
 import io.batchweave.store.ByteRange;
+import io.batchweave.store.RangeReceiver;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreFuture;
 import io.batchweave.store.StoreOperation;
-import io.batchweave.store.WriteProgress;
 import io.batchweave.store.s3.S3Failures.Phase;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicLong;
@@ -23,27 +23,27 @@ import software.amazon.awssdk.crt.s3.S3MetaRequestResponseHandler;
 import software.amazon.awssdk.crt.s3.S3RequestMetrics;
 
 /**
- * One range on its way into a file, written natively, part by part, in place. Always {@code
- * GET_OBJECT} with a Range: {@code DEFAULT} lets a service that answers too much write behind the
- * region. The CRT takes a range that ends past the end, or a last part that is short, for a
- * success: length and position are checked here.
+ * One range on its way into a file, written natively, part by part, in place, or as a {@link
+ * LentDownload}. Always {@code GET_OBJECT} with a Range: {@code DEFAULT} lets a service that
+ * answers too much write behind the region. The CRT takes a range that ends past the end, or a last
+ * part that is short, for a success: length and position are checked here.
  */
-final class RangeDownload implements S3MetaRequestResponseHandler {
+class RangeDownload implements S3MetaRequestResponseHandler {
   private static final String CONTENT_RANGE = "content-range";
 
   /** More than a C library keeps in the buffer of a file. */
   private static final long BUFFERED_BYTES = 64 << 10;
 
   /** What is read, in what parts, and who hears of it. */
-  record Wanted(ByteRange range, long partSizeBytes, WriteProgress progress) {}
+  record Wanted(ByteRange range, long partSizeBytes, RangeReceiver receiver) {}
 
   final StoreFuture<Long> future;
+  final ByteRange range;
+  final RangeReceiver receiver;
   private final S3Settings settings;
   private final S3Failures failures;
   private final String key;
-  private final ByteRange range;
   private final long partSizeBytes;
-  private final WriteProgress progress;
   private final AtomicLong transferredBytes = new AtomicLong();
   private volatile String contentRange = "";
   private volatile int status;
@@ -63,11 +63,19 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
     this.key = key;
     this.range = wanted.range();
     this.partSizeBytes = wanted.partSizeBytes();
-    this.progress = wanted.progress();
+    this.receiver = wanted.receiver();
     this.future = future;
   }
 
-  S3MetaRequestOptions options(Path file, long position) {
+  final S3MetaRequestOptions intoFile(Path file, long position) {
+    return options()
+        .withResponseFilePath(file)
+        .withResponseFileOption(ResponseFileOption.WRITE_TO_POSITION)
+        .withResponseFilePosition(position)
+        .withResponseFileDeleteOnFailure(false);
+  }
+
+  final S3MetaRequestOptions options() {
     HttpHeader[] headers = {
       new HttpHeader("Host", settings.host()),
       new HttpHeader(
@@ -77,10 +85,6 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
         .withMetaRequestType(MetaRequestType.GET_OBJECT)
         .withEndpoint(settings.endpoint())
         .withHttpRequest(new HttpRequest("GET", settings.objectPath(key), headers, null))
-        .withResponseFilePath(file)
-        .withResponseFileOption(ResponseFileOption.WRITE_TO_POSITION)
-        .withResponseFilePosition(position)
-        .withResponseFileDeleteOnFailure(false)
         .withChecksumConfig(new ChecksumConfig().withValidateChecksum(false))
         .withResponseHandler(this);
   }
@@ -139,9 +143,24 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
       if (transferredBytes.get() < written) {
         giveUp();
       } else {
-        progress.onWritten(Math.max(0, written - BUFFERED_BYTES));
+        onDelivered(written);
       }
     }
+  }
+
+  /** The first bytes of the range are over and done with. */
+  void onDelivered(long bytes) {
+    receiver.onWritten(Math.max(0, bytes - BUFFERED_BYTES));
+  }
+
+  /** How many bytes of the range arrived where they belong. */
+  long arrivedBytes() {
+    return transferredBytes.get();
+  }
+
+  /** Why the receiver did not take the bytes; null if it did. */
+  @Nullable Throwable refusal() {
+    return null;
   }
 
   private synchronized void giveUp() {
@@ -165,7 +184,10 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
 
   @Override
   public void onFinished(S3FinishedResponseContext context) {
-    StoreException failure = failureOf(context);
+    Throwable failure = refusal();
+    if (failure == null) {
+      failure = failureOf(context);
+    }
     if (failure == null) {
       future.complete(range.lengthBytes());
     } else {
@@ -192,7 +214,7 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
           : failures.ofCrt(operation, key, context.getErrorCode(), Phase.SENT);
     }
     StoreException wrong = rangeIsRight ? null : wrongRange();
-    if (wrong == null && transferredBytes.get() != range.lengthBytes()) {
+    if (wrong == null && arrivedBytes() != range.lengthBytes()) {
       return badAnswer();
     }
     return wrong;
@@ -220,7 +242,7 @@ final class RangeDownload implements S3MetaRequestResponseHandler {
     return got.last() == end - 1 ? null : badAnswer();
   }
 
-  private StoreException badAnswer() {
+  final StoreException badAnswer() {
     return failures
         .badAnswer(
             StoreOperation.GET_INTO,

@@ -9,6 +9,7 @@ import io.batchweave.store.ObjectInfo;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.PutOutcome;
+import io.batchweave.store.RangeReceiver;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreFuture;
@@ -16,7 +17,6 @@ import io.batchweave.store.StoreOperation;
 import io.batchweave.store.StoreSettings;
 import io.batchweave.store.StoreTraits;
 import io.batchweave.store.StoreUrl;
-import io.batchweave.store.WriteProgress;
 import io.batchweave.store.s3.S3Failures.Phase;
 import io.batchweave.store.s3.S3Settings.Checksums;
 import java.io.IOException;
@@ -30,6 +30,7 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import software.amazon.awssdk.crt.CrtRuntimeException;
+import software.amazon.awssdk.crt.s3.S3Client;
 import software.amazon.awssdk.crt.s3.S3MetaRequest;
 import software.amazon.awssdk.crt.s3.S3MetaRequestOptions;
 
@@ -133,8 +134,9 @@ public final class S3ObjectStore implements ObjectStore {
   private StoreFuture<Void> multipart(String key, Payload body) {
     StoreFuture<Void> future = new StoreFuture<>();
     MultipartUpload upload = new MultipartUpload(settings, failures, key, body, future);
-    Split split = new Split(settings.limits().partSizeBytes(), body.lengthBytes());
-    var _ = startMetaRequest(StoreOperation.PUT, key, split, upload.options(), future);
+    S3Client client = resources.s3Client(settings.limits().partSizeBytes());
+    Sending sending = new Sending(client, upload.options(), body.lengthBytes());
+    var _ = startMetaRequest(StoreOperation.PUT, key, sending, future);
     return future;
   }
 
@@ -195,7 +197,7 @@ public final class S3ObjectStore implements ObjectStore {
 
   @Override
   public CompletableFuture<Long> getInto(
-      String key, ByteRange range, Path file, long position, WriteProgress progress) {
+      String key, ByteRange range, Path file, long position, RangeReceiver receiver) {
     Keys.requireKey(key);
     return guarded(
         StoreOperation.GET_INTO,
@@ -203,12 +205,24 @@ public final class S3ObjectStore implements ObjectStore {
         () -> {
           requireTarget(key, file, position, range.lengthBytes());
           StoreFuture<Long> future = new StoreFuture<>();
+          receiver.onBegin();
           long partSizeBytes = partSizes.of(range.lengthBytes());
-          RangeDownload.Wanted wanted = new RangeDownload.Wanted(range, partSizeBytes, progress);
-          RangeDownload download = new RangeDownload(settings, failures, key, wanted, future);
-          S3MetaRequestOptions options = download.options(file, position);
-          Split split = new Split(partSizeBytes, range.lengthBytes());
-          download.stopWith(startMetaRequest(StoreOperation.GET_INTO, key, split, options, future));
+          RangeDownload.Wanted wanted = new RangeDownload.Wanted(range, partSizeBytes, receiver);
+          long taken = partSizes.underWayBytes(range.lengthBytes());
+          LendingClient lending =
+              receiver.takesBytes() ? resources.tryLend(partSizeBytes, taken) : null;
+          RangeDownload download;
+          Sending sending;
+          if (lending == null) {
+            download = new RangeDownload(settings, failures, key, wanted, future);
+            S3Client client = resources.s3Client(partSizeBytes);
+            sending = new Sending(client, download.intoFile(file, position), range.lengthBytes());
+          } else {
+            var _ = future.whenComplete((value, thrown) -> lending.giveBack(taken));
+            download = new LentDownload(settings, failures, key, wanted, future);
+            sending = new Sending(lending.client, download.options(), range.lengthBytes());
+          }
+          download.stopWith(startMetaRequest(StoreOperation.GET_INTO, key, sending, future));
           return future;
         });
   }
@@ -238,19 +252,15 @@ public final class S3ObjectStore implements ObjectStore {
             + lengthBytes);
   }
 
-  /** Bytes in parts. */
-  private record Split(long partSizeBytes, long lengthBytes) {}
+  /** So many bytes in parts, by a client for these. */
+  private record Sending(S3Client client, S3MetaRequestOptions options, long lengthBytes) {}
 
   /** Starts it; the answer stops it. */
   private Runnable startMetaRequest(
-      StoreOperation operation,
-      String key,
-      Split split,
-      S3MetaRequestOptions options,
-      StoreFuture<?> future) {
+      StoreOperation operation, String key, Sending sending, StoreFuture<?> future) {
     S3MetaRequest request;
     try {
-      request = resources.s3Client(split.partSizeBytes()).makeMetaRequest(options);
+      request = sending.client().makeMetaRequest(sending.options());
     } catch (CrtRuntimeException e) {
       future.fail(failures.ofCrt(operation, key, e.errorCode, Phase.NOT_SENT).withCause(e));
       return () -> {};
@@ -260,7 +270,7 @@ public final class S3ObjectStore implements ObjectStore {
     // Told to stop when its time is over, and not given up before it has: it writes into memory of
     // the caller's, or reads from it.
     long graceMs = settings.graceMs() * (1 + CrtResources.PART_RETRIES);
-    resources.patience().watch(future, graceMs, split::lengthBytes, running::cancel);
+    resources.patience().watch(future, graceMs, sending::lengthBytes, running::cancel);
     var _ = future.whenComplete((value, thrown) -> running.close());
     return running::cancel;
   }

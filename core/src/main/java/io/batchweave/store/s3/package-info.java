@@ -12,7 +12,8 @@
  * <tr><td>get, head, list, delete</td><td>GET, HEAD, GET {@code ?list-type=2}, POST {@code
  * ?delete}</td><td>plain connection, bounded answer</td></tr>
  * <tr><td>getInto</td><td>ranged GETs, split into four parts at most, up to 128 MiB, and into
- * parts of 32 MiB beyond</td><td>{@code S3Client}, straight into the file</td></tr>
+ * parts of 32 MiB beyond</td><td>{@code S3Client}, straight into the file, or lent to a receiver
+ * that takes the bytes</td></tr>
  * </table>
  *
  * <p>The {@code S3Client} keeps parts whole, in native memory, until they are written. Of one range
@@ -20,6 +21,13 @@
  * {@code n} times as much, and those in parts of one size {@code memoryLimitBytes} together. Two to
  * four seconds after the last read it is given back. With {@code partSizeBytes} above 32 MiB, it is
  * two parts.
+ *
+ * <p><b>Lent bytes</b>: a receiver that has mapped the file may take the parts from the memory into
+ * which they came, without the kernel's copy into the file, and look at them while they lie in the
+ * cache. For that the store keeps 64 MiB of direct memory for each size of parts that was asked for
+ * so (there are three), which is one large range or eight small ones at a time. What finds no room
+ * there is written into the file as ever, and so is all where the JVM has no direct memory left
+ * ({@code -XX:MaxDirectMemorySize}) or a range in parts above 32 MiB.
  *
  * <p>A conditional create counts as done on 200 alone and as existing on 412 alone; 409 is a
  * conflict, and any other answer, or none, says nothing about the effect. The conditional create

@@ -16,10 +16,10 @@ import io.batchweave.store.ByteRange;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.ObjectStoreContract;
 import io.batchweave.store.PutOutcome;
+import io.batchweave.store.RangeReceiver;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreOperation;
-import io.batchweave.store.WriteProgress;
 import io.batchweave.store.file.FileObjectStore.Durability;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -210,7 +210,7 @@ final class FileObjectStoreTest extends ObjectStoreContract {
           List.of(
               store.get("group/pipe", null, 10),
               store.get("group/pipe", new ByteRange(0, 5), 10),
-              store.getInto("group/pipe", new ByteRange(0, 5), target, 0, WriteProgress.UNHEARD),
+              store.getInto("group/pipe", new ByteRange(0, 5), target, 0, RangeReceiver.NOBODY),
               store.head("group/pipe"),
               store.putIfAbsent("group/pipe", payload(1, 10)));
       for (CompletableFuture<?> request : requests) {

@@ -9,6 +9,7 @@ import io.batchweave.store.ByteRange;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
+import io.batchweave.store.TakingStore;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -160,6 +161,8 @@ final class NothingHangsTest {
     all.put("get", store.get("e", null, 100_000));
     all.put("get of a range", store.get("f", new ByteRange(0, 10), 10));
     all.put("getInto", store.getInto("g", new ByteRange(0, 4096), file, 0));
+    ObjectStore lending = new TakingStore(store).store();
+    all.put("getInto, lent", lending.getInto("g", new ByteRange(0, 4096), file, 0));
     all.put("list", store.list("", 10));
     all.put("delete of one", store.delete(List.of("h")));
     all.put("delete of many", store.delete(List.of("i", "j")));

@@ -12,6 +12,7 @@ import io.batchweave.store.ByteRange;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
+import io.batchweave.store.TakingStore;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
@@ -32,10 +33,14 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.Parameter;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Ranges that are larger than what may be under way of one. */
+/** Ranges that are larger than what may be under way of one, by file and lent. */
+@ParameterizedClass(name = "lent={0}")
+@ValueSource(booleans = {false, true})
 @Timeout(120)
 final class ReadWindowTest {
   private static final long MIB = 1L << 20;
@@ -52,6 +57,7 @@ final class ReadWindowTest {
 
   @TempDir Path directory;
 
+  @Parameter boolean lent;
   private Path file;
   private ScriptedS3 server;
   private ObjectStore store;
@@ -70,6 +76,9 @@ final class ReadWindowTest {
     }
     server = new ScriptedS3();
     store = server.open("&partSizeBytes=" + 5 * MIB);
+    if (lent) {
+      store = new TakingStore(store).store();
+    }
   }
 
   @AfterEach
@@ -99,8 +108,10 @@ final class ReadWindowTest {
       }
     });
     CompletableFuture<Long> range = begin();
-    // The first is written; of what follows, a part begins where any of it fits into 64 MiB.
-    long last = 4 * PART_BYTES;
+    // The first is written; of what follows, a part begins where any of it fits into 64 MiB. Of
+    // what
+    // is lent, as many are under way as have room there, which is three.
+    long last = lastOfWindow();
     awaitAsked(last);
     for (int i = 0; i < 20; i++) {
       assertEquals(10, await(store.getInto("o", new ByteRange(OFFSET, 10), file, 0)));
@@ -121,7 +132,7 @@ final class ReadWindowTest {
       answer(exchange, Long.MAX_VALUE);
     });
     CompletableFuture<Long> range = begin();
-    awaitAsked(4 * PART_BYTES);
+    awaitAsked(lastOfWindow());
     range.cancel(false);
     assertThrows(CancellationException.class, () -> range.get(60, TimeUnit.SECONDS));
   }
@@ -149,6 +160,10 @@ final class ReadWindowTest {
     ByteRange range = new ByteRange(OFFSET, 15 * MIB + 1000);
     StoreException failure = failure(store.getInto("o", range, file, POSITION));
     assertTrue(failure.failure().retryable(), failure.getMessage());
+  }
+
+  private long lastOfWindow() {
+    return (lent ? 3 : 4) * PART_BYTES;
   }
 
   private void hold() {

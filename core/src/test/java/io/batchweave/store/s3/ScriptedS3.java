@@ -98,8 +98,12 @@ final class ScriptedS3 implements AutoCloseable {
 
   /** Opens a store on it. */
   ObjectStore open(String settings) {
-    return Stores.open(
-        url(settings), Map.of("AWS_ACCESS_KEY_ID", "AK", "AWS_SECRET_ACCESS_KEY", "SK"));
+    return connect(url(settings));
+  }
+
+  /** Opens a store at a URL of one. */
+  static ObjectStore connect(String url) {
+    return Stores.open(url, Map.of("AWS_ACCESS_KEY_ID", "AK", "AWS_SECRET_ACCESS_KEY", "SK"));
   }
 
   @Override

@@ -4,8 +4,10 @@ import io.batchweave.bridge.ring.FailReason;
 import io.batchweave.bridge.ring.FetchMode;
 import io.batchweave.log.Bits;
 import io.batchweave.store.ByteRange;
+import io.batchweave.store.RangeReceiver;
 import io.batchweave.store.StoreException;
 import io.batchweave.store.StoreFailure;
+import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -22,10 +24,10 @@ import org.jspecify.annotations.Nullable;
  * Reads regions from their stores straight into the rings, at most so many requests at a time, in
  * the order in which they were asked for.
  *
- * <p>While a request writes, the bytes are read back through the mapping and compared with the
- * manifest's checksums, see {@link RangeCheck}. Wrong bytes and short answers are fetched again, a
- * bounded number of times; passing trouble is tried for ever, ever more slowly. Owned by the
- * agent's thread; only completions come from others, through a queue.
+ * <p>While they arrive, the bytes are compared with the manifest's checksums, see {@link
+ * RangeCheck}. Wrong bytes and short answers are fetched again, a bounded number of times; passing
+ * trouble is tried for ever, ever more slowly. Owned by the agent's thread; only completions come
+ * from others, through a queue.
  */
 final class Fetcher implements AutoCloseable {
   private static final long MIN_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(50);
@@ -160,12 +162,12 @@ final class Fetcher implements AutoCloseable {
   }
 
   /** One request of a region, sent as often as needed. */
-  private final class PartFetch implements RangeCheck.Listener {
+  private final class PartFetch implements RangeCheck.Listener, RangeReceiver {
     private final RegionFetch region;
     private final RegionPlan.Part part;
     private @Nullable CompletableFuture<Long> request;
-    private RangeCheck check;
-    private long heardBytes;
+    private volatile RangeCheck check;
+    private volatile boolean begun;
     private boolean verified;
     private int attempts;
     private int badAnswers;
@@ -227,7 +229,7 @@ final class Fetcher implements AutoCloseable {
     private void send() {
       if (attempts++ > 0) {
         check = newCheck();
-        heardBytes = 0;
+        begun = false;
       }
       RegionFetch.Target target = region.target();
       CompletableFuture<Long> sent;
@@ -240,7 +242,7 @@ final class Fetcher implements AutoCloseable {
                     part.range().bytes(),
                     target.file(),
                     target.position() + part.offset(),
-                    this::onWritten);
+                    this);
       } catch (RuntimeException refused) {
         sent = CompletableFuture.failedFuture(refused);
       }
@@ -262,12 +264,29 @@ final class Fetcher implements AutoCloseable {
       }
     }
 
-    /** On a thread of the store, one at a time. */
-    private void onWritten(long writtenBytes) {
-      if (writtenBytes < heardBytes) {
-        check = newCheck(); // The store tries again.
+    /** On the thread that sends the attempt, which is another one where the store tries again. */
+    @Override
+    public void onBegin() {
+      if (begun) {
+        check = newCheck();
       }
-      heardBytes = writtenBytes;
+      begun = true;
+    }
+
+    @Override
+    public boolean takesBytes() {
+      return true;
+    }
+
+    /** On a thread of the store, one at a time. */
+    @Override
+    public void onBytes(long offset, ByteBuffer bytes) {
+      check.onBytes(offset, bytes);
+    }
+
+    /** On a thread of the store, one at a time. */
+    @Override
+    public void onWritten(long writtenBytes) {
       check.onWritten(writtenBytes);
     }
 

@@ -3,23 +3,28 @@ package io.batchweave.bridge.daemon;
 import io.batchweave.bridge.memory.Crc32c;
 import io.batchweave.bridge.memory.MappedChecksum;
 import io.batchweave.read.SlicePlan;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Compares the slices of one range with the manifest's checksums while they arrive: behind the
- * request that writes them, what lies in the ring is read back through the mapping, in pieces, by
- * other threads, as far as it is written. Whoever says that the request has come to rest helps with
- * what is left then; whoever writes is not held up, for nothing comes to rest before it goes on.
+ * Compares the slices of one range with the manifest's checksums while they arrive. Bytes that the
+ * store lends are put into the ring and summed up on the way, by the thread that brings them. Where
+ * the store writes them itself, what lies in the ring is read back through the mapping behind it,
+ * in pieces, by other threads, as far as it is written; whoever says that the request has come to
+ * rest helps with what is left then; whoever writes is not held up, for nothing comes to rest
+ * before it goes on.
  *
- * <p>The checksum of a slice is put together from those of its pieces, which end anywhere and come
- * in any order. The verdict is given when the request has come to rest and every piece was read. If
- * a slice does not fit, all are read again before the bytes are called wrong: only what lies there
- * at rest counts. One attempt of one request; thread-safe.
+ * <p>The checksum of a slice that is read back is put together from those of its pieces, which end
+ * anywhere and come in any order. The verdict is given when the request has come to rest and every
+ * byte was summed up. If a slice does not fit, all are read again before the bytes are called
+ * wrong: only what lies there at rest counts. One attempt of one request; thread-safe.
  */
 final class RangeCheck {
   private static final int MOST_READERS = 2;
@@ -27,6 +32,9 @@ final class RangeCheck {
 
   /** So few bytes are read at once by whoever wrote them: another thread would only wake up. */
   private static final long READ_AT_ONCE_BYTES = 1 << 20;
+
+  /** Of lent bytes: what was read to be put in its place is read again from the nearest cache. */
+  private static final int LENT_PIECE_BYTES = 64 << 10;
 
   /** Told once, on some thread, what came of it. */
   interface Listener {
@@ -53,6 +61,11 @@ final class RangeCheck {
 
   /** Bytes of slices that were read. */
   private final AtomicLong readBytes = new AtomicLong();
+
+  /** Of the slice that is being summed up from lent bytes. */
+  private final CRC32C running = new CRC32C();
+
+  private int summing;
 
   private final AtomicInteger readers = new AtomicInteger();
   private final AtomicBoolean told = new AtomicBoolean();
@@ -82,6 +95,58 @@ final class RangeCheck {
     }
     this.slicesBytes = bytes;
     this.checksums = new AtomicIntegerArray(slices.size());
+  }
+
+  /**
+   * The next bytes of the range, in memory of somebody else's: puts them in their place and sums
+   * them up while they lie in the cache. By the thread that brings them, all of the range or none.
+   *
+   * @param offset where they begin in the range
+   * @param bytes those from its position to its limit
+   * @throws IllegalStateException if they do not follow those before, or go past the range
+   * @throws InternalError when the ring's file was cut short
+   */
+  void onBytes(long offset, ByteBuffer bytes) {
+    if (offset != claimedBytes.get() || bytes.remaining() > lengthBytes - offset) {
+      throw new IllegalStateException(
+          "bytes out of place: offset="
+              + offset
+              + " length="
+              + bytes.remaining()
+              + " before="
+              + claimedBytes
+              + " lengthBytes="
+              + lengthBytes);
+    }
+    MemorySegment memory = MemorySegment.ofBuffer(bytes);
+    MemorySegment ring = target.mapping().segment();
+    int first = bytes.position();
+    int end = bytes.limit();
+    for (int at = first; at < end; at += LENT_PIECE_BYTES) {
+      int length = Math.min(LENT_PIECE_BYTES, end - at);
+      long from = offset + (at - first);
+      MemorySegment.copy(memory, at - first, ring, position + from, length);
+      sumUp(bytes.limit(at + length).position(at), from);
+    }
+    claimedBytes.set(offset + (end - first));
+  }
+
+  /** Adds bytes that follow those before to the slices that they belong to. */
+  private void sumUp(ByteBuffer bytes, long from) {
+    int first = bytes.position();
+    long end = from + bytes.remaining();
+    while (summing < slices.size() && start(summing) < end) {
+      long sliceFrom = Math.max(from, start(summing));
+      long sliceEnd = Math.min(end, end(summing));
+      running.update(
+          bytes.limit(first + (int) (sliceEnd - from)).position(first + (int) (sliceFrom - from)));
+      readBytes.addAndGet(sliceEnd - sliceFrom);
+      if (sliceEnd < end(summing)) {
+        return;
+      }
+      checksums.set(summing++, (int) running.getValue());
+      running.reset();
+    }
   }
 
   /** The first bytes of the range are in place. By the thread that wrote them. */

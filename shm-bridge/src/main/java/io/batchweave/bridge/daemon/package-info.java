@@ -66,11 +66,12 @@
  * anybody is refused a ring, it is looked once more which ranks have ended.
  *
  * <p><b>A step</b>: looked up without waiting, planned (adjacent slices are one request), offered
- * to the machine with its size, fetched to the place the machine gives it, each slice read back
- * through the mapping and compared with the manifest's checksum, its table written, then published.
- * Wrong bytes are fetched again at once, {@code --fetch-attempts} times; passing trouble is tried
- * for ever and shown in the status that ranks quote; refusals and damage that stays fail the step.
- * The heap used per fetch does not depend on the size of the slices.
+ * to the machine with its size, fetched to the place the machine gives it, each slice compared with
+ * the manifest's checksum, on its way there if the store lends the bytes, else read back through
+ * the mapping, its table written, then published. Wrong bytes are fetched again at once, {@code
+ * --fetch-attempts} times; passing trouble is tried for ever and shown in the status that ranks
+ * quote; refusals and damage that stays fail the step. The heap used per fetch does not depend on
+ * the size of the slices.
  *
  * <p><b>Turns.</b> No more than {@code --fetches} requests are in flight, all rings together. They
  * are sent in the order in which the rings ask, and a ring asks for the regions that come next, not

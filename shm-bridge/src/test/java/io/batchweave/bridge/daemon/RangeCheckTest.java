@@ -2,6 +2,7 @@ package io.batchweave.bridge.daemon;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.batchweave.bridge.memory.FileAccess;
@@ -14,6 +15,8 @@ import io.batchweave.read.SlicePlan;
 import io.batchweave.store.ByteRange;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -109,6 +112,12 @@ final class RangeCheckTest {
         MemorySegment.ofArray(object), from, mapping.segment(), POSITION + (long) from, to - from);
   }
 
+  private static void lend(RangeCheck check, byte[] object, int from, int to) {
+    // As the client does: a part somewhere in a larger block.
+    ByteBuffer block = ByteBuffer.allocateDirect(to - from + 20);
+    check.onBytes(from, block.put(7, object, from, to - from).position(7).limit(7 + to - from));
+  }
+
   private String verdict() throws InterruptedException {
     String verdict = verdicts.poll(30, TimeUnit.SECONDS);
     assertTrue(verdict != null, "no verdict");
@@ -132,6 +141,86 @@ final class RangeCheckTest {
       assertEquals("", verdict());
     }
     assertTrue(verdicts.isEmpty());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"8, 64", "8, 3000000", "1, 30000001", "3, 20000000", "64, 9000000", "100, 2000000"})
+  void shouldPutInPlaceAndAcceptWhatIsLentInAnyStrides(int slices, int length)
+      throws InterruptedException {
+    byte[] object = bytes(length);
+    for (int stride : new int[] {length, length / 2 + 1, length / 7 + 1}) {
+      mapping.segment().fill((byte) 0);
+      RangeCheck check = check(object, slices);
+      for (int from = 0; from < length; from += stride) {
+        lend(check, object, from, Math.min(length, from + stride));
+      }
+      assertNull(verdicts.poll(), "a verdict before the request has come to rest");
+      check.onAtRest();
+      assertEquals("", verdict());
+      MemorySegment place = mapping.segment().asSlice(POSITION, length);
+      assertEquals(-1, place.mismatch(MemorySegment.ofArray(object)));
+      assertEquals(0, mapping.segment().get(ValueLayout.JAVA_BYTE, POSITION - 1L));
+      assertEquals(0, mapping.segment().get(ValueLayout.JAVA_BYTE, POSITION + (long) length));
+    }
+    assertTrue(verdicts.isEmpty());
+  }
+
+  @ParameterizedTest
+  @CsvSource({"8, 4000000", "1, 20000000", "8, 6400"})
+  void shouldNameTheSliceWithAWrongByteInWhatIsLent(int slices, int length)
+      throws InterruptedException {
+    byte[] object = bytes(length);
+    for (int round = 0; round < 20; round++) {
+      int at = round == 0 ? length - 1 : round == 1 ? 3 : random.nextInt(length);
+      if (slices > 1 && at % (length / slices) < 3) {
+        at += 3;
+      }
+      RangeCheck check = check(object, slices);
+      byte[] wrong = object.clone();
+      wrong[at] ^= 1;
+      lend(check, wrong, 0, length / 3);
+      lend(check, wrong, length / 3, length);
+      check.onAtRest();
+      String said = verdict();
+      int slice = (int) ((long) at * slices / length);
+      assertTrue(said.startsWith("slice dp=" + slice + " cp=0 crc32c="), said + " at=" + at);
+    }
+  }
+
+  /** Whatever a store does: bytes beside the range stay as they are. */
+  @Test
+  void shouldRefuseBytesOutOfPlace() {
+    byte[] object = bytes(1000);
+    mapping.segment().fill((byte) 7);
+    RangeCheck check = check(object, 8);
+    lend(check, object, 0, 300);
+    for (int from : new int[] {299, 301, 0}) {
+      assertThrows(IllegalStateException.class, () -> lend(check, object, from, from + 10));
+    }
+    byte[] longer = bytes(1001);
+    assertThrows(IllegalStateException.class, () -> lend(check, longer, 300, 1001));
+    MemorySegment behind = mapping.segment().asSlice(POSITION + 300);
+    for (long i = 0; i < 2000; i++) {
+      assertEquals(7, behind.get(ValueLayout.JAVA_BYTE, i));
+    }
+  }
+
+  /** What a store brought of a range before it gave up is not all of it. */
+  @Test
+  void shouldReadWhatWasNotLent() throws InterruptedException {
+    byte[] object = bytes(3 * MIB);
+    RangeCheck check = check(object, 8);
+    lend(check, object, 0, MIB);
+    check.onAtRest();
+    assertTrue(verdict().startsWith("slice dp="), "the rest is not there");
+  }
+
+  @Test
+  void shouldThrowWhenTheFileOfTheRingWasCutShort() throws IOException {
+    byte[] object = bytes(4 * MIB);
+    RangeCheck check = check(object, 8);
+    Files.write(file, new byte[0]);
+    assertThrows(InternalError.class, () -> lend(check, object, 0, object.length));
   }
 
   @ParameterizedTest
@@ -197,6 +286,12 @@ final class RangeCheckTest {
         check.onWritten(written);
       }
       check.onAtRest();
+      assertEquals("", verdict());
+      RangeCheck lent = check(object, planned);
+      for (int from = 0; from < object.length; from += stride) {
+        lend(lent, object, from, Math.min(object.length, from + stride));
+      }
+      lent.onAtRest();
       assertEquals("", verdict());
     }
   }
