@@ -226,13 +226,19 @@ dice = random.Random(7)
 """
 
 
-@pytest.mark.parametrize("how", ["noise", "words", "everything_acked", "cut"])
-def test_should_hurt_only_itself_when_it_scribbles_over_its_own_file(
-    stream, serve, rank, place, how
-):
-    """The other rank may be held up as by a hung one, until this one ends; never by wrong bytes."""
-    url = stream(dp=2)
-    serve(url, memory_bytes=8 * 16384)
+TRY_NEXT = """
+try:
+    step = None
+    step = reader.next({deadline})
+    told = seen(step)
+except batchweave.DeadlineExceeded:
+    told = None
+told
+"""
+
+
+def good_and_bad(url, rank, place):
+    """Two ranks that hold step 0, the second of which can scribble over its own file."""
     good, bad = rank(), rank()
     for index, each in enumerate((good, bad)):
         each.send(
@@ -247,18 +253,21 @@ def test_should_hurt_only_itself_when_it_scribbles_over_its_own_file(
         path.name for path in place.glob("*.reader") if abi.field(path.read_bytes(), abi.READER, "pid") == pid
     ]
     bad.do(SCRIBBLE.format(place=str(place), others=others))
+    return good, bad
+
+
+@pytest.mark.parametrize("how", ["noise", "words", "everything_acked", "cut"])
+def test_should_hurt_only_itself_when_it_scribbles_over_its_own_file(
+    stream, serve, rank, place, how
+):
+    """The other rank may be held up as by a hung one, until this one ends; never by wrong bytes."""
+    url = stream(dp=2)
+    serve(url, memory_bytes=8 * 16384)
+    good, bad = good_and_bad(url, rank, place)
     served = 1
     for _ in range(12):
         bad.do(f"{how}(dice)")
-        told = good.do("""
-try:
-    step = None
-    step = reader.next(0.2)
-    told = seen(step)
-except batchweave.DeadlineExceeded:
-    told = None
-told
-""")
+        told = good.do(TRY_NEXT.format(deadline=0.2))
         if told is not None:
             assert told == [served, [[0, 0, 1000, 0]]]
             served += 1
@@ -280,35 +289,14 @@ def test_should_hurt_only_itself_also_when_the_daemon_is_replaced(stream, serve,
     """The next daemon finds what the rank wrote; the other rank goes on where it was."""
     url = stream(dp=2)
     daemon = serve(url, memory_bytes=8 * 16384)
-    good, bad = rank(), rank()
-    for index, each in enumerate((good, bad)):
-        each.send(
-            f"reader = batchweave.attach({url!r}, directory={str(place)!r}, session='s', "
-            f"local_readers=2, dp={index}, dp_size=2)\nreader.next_step"
-        )
-    assert [good.answer(), bad.answer()] == [0, 0]
-    for each in (good, bad):
-        assert each.do("step = reader.next(); seen(step)[0]") == 0
-    pid = good.pid
-    others = [
-        path.name for path in place.glob("*.reader") if abi.field(path.read_bytes(), abi.READER, "pid") == pid
-    ]
-    bad.do(SCRIBBLE.format(place=str(place), others=others))
+    good, bad = good_and_bad(url, rank, place)
     served = 1
     for _ in range(3):
         bad.do(f"{how}(dice)")
         daemon.kill()
         bad.do(f"{how}(dice)")
         daemon = serve(url, memory_bytes=8 * 16384)
-        told = good.do("""
-try:
-    step = None
-    step = reader.next(1)
-    told = seen(step)
-except batchweave.DeadlineExceeded:
-    told = None
-told
-""")
+        told = good.do(TRY_NEXT.format(deadline=1))
         if told is not None:
             assert told == [served, [[0, 0, 1000, 0]]]
             served += 1
