@@ -398,8 +398,9 @@ public final class FaultStore implements ObjectStore {
         key,
         () -> inner.getInto(key, range, file, position, receiver),
         fault -> {
+          // Nobody hears of bytes that are not yet as they will be, but what was there is no more.
+          receiver.onBegin();
           if (fault == Fault.FLIPPED_BIT) {
-            // Nobody hears of bytes that are not yet as they will be.
             return StoreFuture.follow(
                 inner.getInto(key, range, file, position),
                 length -> {

@@ -25,9 +25,10 @@
  * <p><b>Lent bytes</b>: a receiver that has mapped the file may take the parts from the memory into
  * which they came, without the kernel's copy into the file, and look at them while they lie in the
  * cache. For that the store keeps 64 MiB of direct memory for each size of parts that was asked for
- * so (there are three), which is one large range or eight small ones at a time. What finds no room
+ * so (three at most), which is one large range or eight small ones at a time. What finds no room
  * there is written into the file as ever, and so is all where the JVM has no direct memory left
- * ({@code -XX:MaxDirectMemorySize}) or a range in parts above 32 MiB.
+ * ({@code -XX:MaxDirectMemorySize}), or a range that takes more than all of it, as two parts above
+ * 32 MiB do.
  *
  * <p>A conditional create counts as done on 200 alone and as existing on 412 alone; 409 is a
  * conflict, and any other answer, or none, says nothing about the effect. The conditional create

@@ -23,6 +23,7 @@ import io.batchweave.store.FaultStore.Fault;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Payload;
 import io.batchweave.store.RangeReceiver;
+import io.batchweave.store.RetryingStore;
 import io.batchweave.store.StoreOperation;
 import io.batchweave.store.Stores;
 import io.batchweave.store.s3proxy.LocalS3;
@@ -234,6 +235,22 @@ class FetcherTest {
     Outcome outcome = new Outcome();
 
     fetch(object, 0, outcome);
+
+    assertDelivered(object, outcome);
+    assertEquals(1, metrics.checksumFailures.sum());
+    assertEquals(1, metrics.refetches.sum());
+  }
+
+  /** U28: that all came right before, without the store's knowing, does not count. */
+  @Test
+  void shouldFetchAgainWhenABitIsFlippedInTheStoresSecondAttempt() {
+    byte[] object = random(50_000);
+    upload(object);
+    store.script(StoreOperation.GET_INTO, KEY, Fault.ANSWER_LOST);
+    store.script(StoreOperation.GET_INTO, KEY, Fault.FLIPPED_BIT);
+    Outcome outcome = new Outcome();
+
+    region(new RetryingStore(store, 1), plan(object), 0, outcome);
 
     assertDelivered(object, outcome);
     assertEquals(1, metrics.checksumFailures.sum());
