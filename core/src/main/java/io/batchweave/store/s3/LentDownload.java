@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import software.amazon.awssdk.crt.s3.S3BorrowedBuffer;
 import software.amazon.awssdk.crt.s3.S3BorrowedBufferDelivery;
+import software.amazon.awssdk.crt.s3.S3FinishedResponseContext;
 
 /**
  * One range whose parts are lent to the receiver in their order, in the memory where they arrived:
@@ -13,14 +14,24 @@ import software.amazon.awssdk.crt.s3.S3BorrowedBufferDelivery;
 final class LentDownload extends RangeDownload implements S3BorrowedBufferDelivery {
   private volatile long lentBytes;
   private volatile @Nullable Throwable refusal;
+  private final Runnable giveBack;
 
   LentDownload(
       S3Settings settings,
       S3Failures failures,
       String key,
       Wanted wanted,
-      StoreFuture<Long> future) {
+      StoreFuture<Long> future,
+      Runnable giveBack) {
     super(settings, failures, key, wanted, future);
+    this.giveBack = giveBack;
+  }
+
+  /** Gives the room back before anybody hears of the end, who may ask for a range at once. */
+  @Override
+  public void onFinished(S3FinishedResponseContext context) {
+    giveBack.run();
+    super.onFinished(context);
   }
 
   /** By one thread at a time; an exception ends the request. */

@@ -211,20 +211,37 @@ public final class S3ObjectStore implements ObjectStore {
           long taken = partSizes.underWayBytes(range.lengthBytes());
           LendingClient lending =
               receiver.takesBytes() ? resources.tryLend(partSizeBytes, taken) : null;
-          RangeDownload download;
-          Sending sending;
-          if (lending == null) {
-            download = new RangeDownload(settings, failures, key, wanted, future);
-            S3Client client = resources.s3Client(partSizeBytes);
-            sending = new Sending(client, download.intoFile(file, position), range.lengthBytes());
-          } else {
-            var _ = future.whenComplete((value, thrown) -> lending.giveBack(taken));
-            download = new LentDownload(settings, failures, key, wanted, future);
-            sending = new Sending(lending.client, download.options(), range.lengthBytes());
+          if (lending != null) {
+            lend(lending, taken, key, wanted, future);
+            return future;
           }
+          RangeDownload download = new RangeDownload(settings, failures, key, wanted, future);
+          S3Client client = resources.s3Client(partSizeBytes);
+          Sending sending =
+              new Sending(client, download.intoFile(file, position), range.lengthBytes());
           download.stopWith(startMetaRequest(StoreOperation.GET_INTO, key, sending, future));
           return future;
         });
+  }
+
+  /** What was taken is given back when the request has ended, or here if it does not begin. */
+  private void lend(
+      LendingClient lending,
+      long taken,
+      String key,
+      RangeDownload.Wanted wanted,
+      StoreFuture<Long> future) {
+    LentDownload download =
+        new LentDownload(settings, failures, key, wanted, future, () -> lending.giveBack(taken));
+    Sending sending = new Sending(lending.client, download.options(), wanted.range().lengthBytes());
+    Runnable stop;
+    try {
+      stop = startMetaRequest(StoreOperation.GET_INTO, key, sending, future);
+    } catch (StoreException notSent) {
+      lending.giveBack(taken);
+      throw notSent;
+    }
+    download.stopWith(stop);
   }
 
   private static void requireTarget(String key, Path file, long position, long lengthBytes) {
@@ -255,15 +272,18 @@ public final class S3ObjectStore implements ObjectStore {
   /** So many bytes in parts, by a client for these. */
   private record Sending(S3Client client, S3MetaRequestOptions options, long lengthBytes) {}
 
-  /** Starts it; the answer stops it. */
+  /**
+   * Starts it; the answer stops it.
+   *
+   * @throws StoreException if it was not sent
+   */
   private Runnable startMetaRequest(
       StoreOperation operation, String key, Sending sending, StoreFuture<?> future) {
     S3MetaRequest request;
     try {
       request = sending.client().makeMetaRequest(sending.options());
     } catch (CrtRuntimeException e) {
-      future.fail(failures.ofCrt(operation, key, e.errorCode, Phase.NOT_SENT).withCause(e));
-      return () -> {};
+      throw failures.ofCrt(operation, key, e.errorCode, Phase.NOT_SENT).withCause(e);
     }
     RunningRequest running = new RunningRequest(request);
     future.onCancel(running::cancel);

@@ -144,6 +144,26 @@ final class LentDownloadTest {
     assertEquals((ROOM + 1) * LENGTH, taking.lentBytes.get(), "there is room again");
   }
 
+  /** Ranges that take all of the room, one after the other. */
+  @Test
+  void shouldHaveRoomAgainForWhoeverHearsOfTheEnd() throws IOException {
+    server.answer(this::answerWhenReleased);
+    Path file = target(0);
+    ByteRange range = new ByteRange(0, LENGTH);
+    try (ObjectStore large = server.open("&partSizeBytes=" + CrtResources.LENT_BYTES)) {
+      TakingStore takes = new TakingStore(large);
+      CompletableFuture<Long> both =
+          takes
+              .store()
+              .getInto("o", range, file, 10)
+              .thenCompose(read -> takes.store().getInto("o", range, file, 10));
+      held.countDown();
+      assertEquals(LENGTH, await(both));
+      assertEquals(2 * LENGTH, takes.lentBytes.get());
+    }
+    assertArrived(file);
+  }
+
   @Test
   void shouldWriteByItselfWhereTheJvmHasNoDirectMemory() throws Exception {
     Path file = target(0);
