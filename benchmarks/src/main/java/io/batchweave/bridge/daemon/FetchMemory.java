@@ -12,6 +12,8 @@ import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.StringTokenizer;
 import java.util.concurrent.TimeUnit;
@@ -106,35 +108,35 @@ public final class FetchMemory implements Bar {
 
   private static Kept measure(long sizeBytes, int fetches)
       throws IOException, InterruptedException {
+    List<String> line = new ArrayList<>();
+    line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    line.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+    line.addAll(
+        List.of(
+            "-Daws.crt.memory.tracing=1",
+            "-Xms64m",
+            "-Xmx64m",
+            "-XX:MaxDirectMemorySize=160m",
+            "-XX:+AlwaysPreTouch",
+            "-XX:+UseSerialGC",
+            "-cp",
+            System.getProperty("java.class.path"),
+            FetchMemory.class.getName(),
+            Long.toString(sizeBytes),
+            Integer.toString(fetches)));
     Process process =
-        new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
-                "-Daws.crt.memory.tracing=1",
-                "-Xms64m",
-                "-Xmx64m",
-                "-XX:MaxDirectMemorySize=160m",
-                "-XX:+AlwaysPreTouch",
-                "-XX:+UseSerialGC",
-                "-cp",
-                System.getProperty("java.class.path"),
-                FetchMemory.class.getName(),
-                Long.toString(sizeBytes),
-                Integer.toString(fetches))
-            .redirectError(ProcessBuilder.Redirect.INHERIT)
-            .start();
-    String line;
+        new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    String told;
     try (BufferedReader out =
         new BufferedReader(
             new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
-      line = out.readLine();
+      told = out.readLine();
     }
     int code = process.waitFor();
-    if (code != 0 || line == null) {
+    if (code != 0 || told == null) {
       throw new IOException("the fetching process ended: exit code=" + code);
     }
-    StringTokenizer numbers = new StringTokenizer(line);
+    StringTokenizer numbers = new StringTokenizer(told);
     return new Kept(next(numbers), next(numbers), next(numbers), next(numbers), next(numbers));
   }
 
