@@ -1,7 +1,6 @@
 package io.batchweave.benchmarks;
 
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -44,11 +43,7 @@ final class BarProcess implements Bar {
 
   /** By a JVM with the flags and the class path of this one. */
   static Bar of(Bar bar) {
-    List<String> command = new ArrayList<>();
-    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-    command.addAll(List.of("-cp", System.getProperty("java.class.path"), Bench.class.getName()));
-    return new BarProcess(bar, command, LIMIT);
+    return new BarProcess(bar, SameJvm.line(List.of(), Bench.class), LIMIT);
   }
 
   @Override

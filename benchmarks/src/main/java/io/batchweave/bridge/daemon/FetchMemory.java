@@ -2,6 +2,7 @@ package io.batchweave.bridge.daemon;
 
 import io.batchweave.benchmarks.Bar;
 import io.batchweave.benchmarks.BenchRun;
+import io.batchweave.benchmarks.SameJvm;
 import io.batchweave.benchmarks.Verdict;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -12,7 +13,6 @@ import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.StringTokenizer;
@@ -108,22 +108,16 @@ public final class FetchMemory implements Bar {
 
   private static Kept measure(long sizeBytes, int fetches)
       throws IOException, InterruptedException {
-    List<String> line = new ArrayList<>();
-    line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    line.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-    line.addAll(
+    List<String> flags =
         List.of(
             "-Daws.crt.memory.tracing=1",
             "-Xms64m",
             "-Xmx64m",
             "-XX:MaxDirectMemorySize=160m",
             "-XX:+AlwaysPreTouch",
-            "-XX:+UseSerialGC",
-            "-cp",
-            System.getProperty("java.class.path"),
-            FetchMemory.class.getName(),
-            Long.toString(sizeBytes),
-            Integer.toString(fetches)));
+            "-XX:+UseSerialGC");
+    List<String> line =
+        SameJvm.line(flags, FetchMemory.class, Long.toString(sizeBytes), Integer.toString(fetches));
     Process process =
         new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     String told;

@@ -4,12 +4,12 @@ import io.batchweave.benchmarks.Bar;
 import io.batchweave.benchmarks.BareS3;
 import io.batchweave.benchmarks.BenchRun;
 import io.batchweave.benchmarks.ProcessTime;
+import io.batchweave.benchmarks.SameJvm;
 import io.batchweave.benchmarks.Sample;
 import io.batchweave.benchmarks.Turns;
 import io.batchweave.benchmarks.Verdict;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -161,11 +161,7 @@ public final class StoreToRing implements Bar {
 
   private static List<Map<Way, Taken>> measureInItsOwnJvm(BenchRun run)
       throws IOException, InterruptedException {
-    List<String> line = new ArrayList<>();
-    line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    line.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-    line.addAll(List.of("-cp", System.getProperty("java.class.path"), StoreToRing.class.getName()));
-    line.add(run.pace().name());
+    List<String> line = SameJvm.line(List.of(), StoreToRing.class, run.pace().name());
     Process process =
         new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     List<Map<Way, Taken>> sizes = new ArrayList<>();

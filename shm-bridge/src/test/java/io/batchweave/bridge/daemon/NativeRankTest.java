@@ -254,31 +254,8 @@ class NativeRankTest {
   @Test
   @Tag("full")
   @Timeout(600)
-  void shouldAttachTheNextRankSoonWhereverFourInARowDied() {
-    diesFourTimesAt(
-        List.of(
-            "reader-created",
-            "reader-locked",
-            "reader-born",
-            "connected",
-            "claimed:1",
-            "marked:1",
-            "filled:1",
-            "committed:1",
-            "subscribed",
-            "claimed:2",
-            "marked:2",
-            "filled:2",
-            "committed:2",
-            "published",
-            "tail",
-            "frame",
-            "offered",
-            "hello",
-            "image",
-            "welcome",
-            "mapped",
-            "attached"));
+  void shouldAttachTheNextRankSoonWhereverFourInARowDied() throws IOException {
+    diesFourTimesAt(Files.readAllLines(NativeProgram.include().resolve("test/attach_points.txt")));
   }
 
   private void diesFourTimesAt(List<String> points) {
