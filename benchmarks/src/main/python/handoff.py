@@ -1,10 +1,12 @@
 """What next() of a StepLoader costs a rank when the step is ready, against a DataLoader worker.
 
 Makes a stream of steps of ten tensors, serves it, and takes steps from it and the same tensors from
-one worker of torch's DataLoader, in turn: a few of each, one after the other, after a sleep in which
-they become ready and a moment in which the processor wakes up. Beside them what torch takes to make
-ten tensors of memory that is there. Prints one JSON line for each size. Arguments: the launcher, MiB
-per step and rounds as "MIB:ROUNDS"...
+one worker of torch's DataLoader, in turn: a few of each in a row, after a sleep in which they become
+ready and a moment in which the processor wakes up. Beside them what torch takes to make ten tensors
+of memory that is there, after a sleep as well. What became ready has passed through the caches, so
+the first of a row finds none of its code there, its ceiling neither: the first ones are kept apart
+from those that follow. Prints one JSON line for each size. Arguments: the launcher, MiB per step and
+rounds as "MIB:ROUNDS"...
 """
 
 from __future__ import annotations
@@ -69,24 +71,21 @@ def write_stream(launcher: str, root: pathlib.Path, mib: int, steps: int) -> Non
     run(launcher, "produce", root / "stream", "--producer", "bench", text=lines)
 
 
-def timed(iterator: Iterator[dict[str, Any]]) -> tuple[float, dict[str, Any]]:
-    began = time.perf_counter_ns()
-    batch = next(iterator)
-    return (time.perf_counter_ns() - began) / 1e3, batch
+class Row:
+    """Microseconds, of the first of a row and of those that follow."""
+
+    def __init__(self) -> None:
+        self.first: list[float] = []
+        self.following: list[float] = []
+
+    def add(self, place: int, began_ns: int) -> None:
+        took = (time.perf_counter_ns() - began_ns) / 1e3
+        (self.following if place else self.first).append(took)
 
 
 def look(batch: dict[str, Any]) -> None:
     for tensor in batch.values():
         tensor[::1024].sum()
-
-
-def made(capsules: dict[str, Any]) -> float:
-    """The ceiling."""
-    began = time.perf_counter_ns()
-    batch = {name: FROM_CAPSULE(capsule) for name, capsule in capsules.items()}
-    took = (time.perf_counter_ns() - began) / 1e3
-    look(batch)
-    return took
 
 
 def ready(mib: int) -> None:
@@ -96,34 +95,50 @@ def ready(mib: int) -> None:
         pass
 
 
-def measure(stream: str, directory: str, mib: int, rounds: int) -> dict[str, list[float]]:
+def take(source: Iterator[dict[str, Any]], taken: Row, released: Row) -> None:
+    batches = []
+    for place in range(AT_ONCE):
+        began = time.perf_counter_ns()
+        batch = next(source)
+        taken.add(place, began)
+        batches.append(batch)
+    del batch
+    for batch in batches:
+        look(batch)
+    del batch
+    for place in range(AT_ONCE):
+        began = time.perf_counter_ns()
+        del batches[0]
+        released.add(place, began)
+
+
+def make(mib: int, there: dict[str, torch.Tensor], took: Row) -> None:
+    """The ceiling."""
+    rows = [{name: to_dlpack(tensor) for name, tensor in there.items()} for _ in range(AT_ONCE)]
+    batches = []
+    ready(mib)
+    for place, capsules in enumerate(rows):
+        began = time.perf_counter_ns()
+        batch = {name: FROM_CAPSULE(capsule) for name, capsule in capsules.items()}
+        took.add(place, began)
+        batches.append(batch)
+
+
+def measure(stream: str, directory: str, mib: int, rounds: int) -> dict[str, Row]:
     ours = iter(
         StepLoader(stream, group="bench", session="bench", directory=directory, dp=0, dp_size=1)
     )
     steps = (rounds + WARMUP) * AT_ONCE
     worker = iter(DataLoader(Same(mib, steps), batch_size=None, num_workers=1, prefetch_factor=4))
-    took: dict[str, list[float]] = {"next": [], "release": [], "worker": [], "made": []}
     there = tensors(mib)
     for round_number in range(rounds + WARMUP):
+        if round_number in (0, WARMUP):
+            took = {name: Row() for name in ("next", "release", "worker", "drop", "made")}
         ready(mib)
-        for _ in range(AT_ONCE):
-            taken, batch = timed(ours)
-            look(batch)
-            began = time.perf_counter_ns()
-            del batch
-            released = (time.perf_counter_ns() - began) / 1e3
-            if round_number >= WARMUP:
-                took["next"].append(taken)
-                took["release"].append(released)
-        for _ in range(AT_ONCE):
-            took["made"].append(made({name: to_dlpack(tensor) for name, tensor in there.items()}))
+        take(ours, took["next"], took["release"])
+        make(mib, there, took["made"])
         ready(mib)
-        for _ in range(AT_ONCE):
-            worked, batch = timed(worker)
-            look(batch)
-            del batch
-            if round_number >= WARMUP:
-                took["worker"].append(worked)
+        take(worker, took["worker"], took["drop"])
     return took
 
 
@@ -148,7 +163,7 @@ def bench(launcher: str, mib: int, rounds: int) -> None:
         finally:
             daemon.terminate()
             daemon.wait(60)
-    print(json.dumps({"mib": mib, **took}), flush=True)
+    print(json.dumps({"mib": mib, **{name: vars(row) for name, row in took.items()}}), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ import java.util.concurrent.locks.LockSupport;
  *
  * <p>Ceiling: the same two threads and the same sleep on a doorbell and nothing else: what the
  * kernel and the processor take to wake a thread. In turn with it. Between two steps the rank has
- * one to three milliseconds to fall asleep, so that the core that it slept on may be idle too.
+ * one to three milliseconds to fall asleep, so that the core that it slept on may be idle too. Who
+ * woke it goes to sleep, as a daemon does.
  */
 public final class Wake implements Bar {
   private static final double GOAL_MICROS = 1000;
@@ -123,7 +124,7 @@ public final class Wake implements Bar {
       thread.start();
       for (long sleep = 1; sleep <= 2L * rounds; sleep++) {
         while (asleep < sleep && thread.isAlive()) {
-          Thread.onSpinWait();
+          LockSupport.parkNanos(20_000);
         }
         LockSupport.parkNanos(random.nextLong(SHORTEST_SLEEP_NS, LONGEST_SLEEP_NS));
         beganNs = System.nanoTime();
