@@ -2,8 +2,7 @@ package io.batchweave.log;
 
 import io.batchweave.store.StoreFailure;
 import io.batchweave.store.StoreResponse;
-import java.util.HashMap;
-import java.util.Map;
+import java.util.LinkedHashMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +18,12 @@ final class Flight {
    * is enough: then it is the user's setting, not credentials being renewed.
    */
   static final int MAX_REFUSALS = 8;
+
+  /**
+   * Refusals are remembered of so many things, several times as many as are asked for at once: what
+   * was refused before them all is asked for no more.
+   */
+  static final int REMEMBERED = 64;
 
   /**
    * One request on its way.
@@ -37,8 +42,8 @@ final class Flight {
   private long backoffNs;
   private long notBeforeNs = Machine.AT_ONCE;
 
-  /** In a row, of what was not answered since; what nobody asks for again stays. */
-  private final Map<Ask, Integer> refusals;
+  /** In a row, of the things refused last that were not answered since, in that order. */
+  private final LinkedHashMap<Ask, Integer> refusals;
 
   private boolean everWorked;
   private @Nullable String trouble;
@@ -47,7 +52,7 @@ final class Flight {
     this.policy = policy;
     this.bits = bits;
     this.sent = new TreeMap<>();
-    this.refusals = new HashMap<>();
+    this.refusals = new LinkedHashMap<>();
     this.window = policy.maxInFlight();
   }
 
@@ -55,7 +60,7 @@ final class Flight {
     this.policy = other.policy;
     this.bits = other.bits.copy();
     this.sent = new TreeMap<>(other.sent);
-    this.refusals = new HashMap<>(other.refusals);
+    this.refusals = new LinkedHashMap<>(other.refusals);
     this.nextId = other.nextId;
     this.window = other.window;
     this.backoffNs = other.backoffNs;
@@ -119,10 +124,13 @@ final class Flight {
     trouble =
         "key=" + ask.request().key() + " failure=" + failed.failure() + ": " + failed.detail();
     int inRow = 0;
-    if (failed.failure().retryable()) {
-      refusals.remove(ask);
-    } else {
-      inRow = refusals.merge(ask, 1, Integer::sum);
+    Integer before = refusals.remove(ask);
+    if (!failed.failure().retryable()) {
+      inRow = before == null ? 1 : before + 1;
+      refusals.putLast(ask, inRow);
+      if (refusals.size() > REMEMBERED) {
+        refusals.pollFirstEntry();
+      }
     }
     if (failed.failure() == StoreFailure.THROTTLED) {
       window = Math.max(1, window / 2);
