@@ -8,9 +8,11 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.HashMap;
 import java.util.Map;
-import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.agrona.concurrent.SystemNanoClock;
@@ -44,7 +46,7 @@ import software.amazon.awssdk.crt.s3.S3DirectBufferPoolOptions;
  * once and for small answers, and the {@link S3Client} for ranges and uploads that are split into
  * parts, one for each size of parts. So a read of the manifest never queues behind a prefetch.
  */
-final class CrtResources implements AutoCloseable {
+class CrtResources implements AutoCloseable {
   private static final int CONTROL_CONNECTIONS = 64;
   private static final int IDLE_MS = 5_000;
 
@@ -70,7 +72,13 @@ final class CrtResources implements AutoCloseable {
   private final ClientBootstrap bootstrap;
   private final @Nullable TlsContext tls;
   private final Map<Long, S3Client> s3Clients = new HashMap<>();
-  private final Map<Long, Optional<LendingClient>> lendingClients = new HashMap<>();
+  private final Map<Long, LendingClient> lendingClients = new ConcurrentHashMap<>();
+  private volatile boolean lendingRefused;
+
+  /** Has a thread once a client that lends is to be opened. */
+  private final ExecutorService opener =
+      Executors.newSingleThreadExecutor(
+          Thread.ofPlatform().daemon().name("batchweave-s3-opener").factory());
 
   @SuppressWarnings("this-escape")
   CrtResources(S3Settings settings) {
@@ -110,7 +118,8 @@ final class CrtResources implements AutoCloseable {
     }
   }
 
-  private <T extends CrtResource> T own(T resource, @Nullable CompletableFuture<Void> closed) {
+  private synchronized <T extends CrtResource> T own(
+      T resource, @Nullable CompletableFuture<Void> closed) {
     owned.push(new Owned(resource, closed));
     return resource;
   }
@@ -217,16 +226,15 @@ final class CrtResources implements AutoCloseable {
     return openS3Client(partSizeBytes, new S3ClientOptions());
   }
 
-  /** Nothing where the JVM has no direct memory for it. */
-  private Optional<LendingClient> openLendingClient(long partSizeBytes) {
-    try {
-      S3ClientOptions lending =
-          new S3ClientOptions()
-              .withDirectBufferPoolOptions(S3DirectBufferPoolOptions.fixed(LENT_BYTES));
-      return Optional.of(new LendingClient(openS3Client(partSizeBytes, lending), LENT_BYTES));
-    } catch (IllegalStateException | OutOfMemoryError noDirectMemory) {
-      return Optional.empty();
-    }
+  /**
+   * Opens a client that lends parts of a size, which takes tens of milliseconds, or half a second
+   * where direct memory is short. By one thread, once for each size; tests let it take longer.
+   */
+  S3Client openLendingS3Client(long partSizeBytes) {
+    S3ClientOptions lending =
+        new S3ClientOptions()
+            .withDirectBufferPoolOptions(S3DirectBufferPoolOptions.fixed(LENT_BYTES));
+    return openS3Client(partSizeBytes, lending);
   }
 
   private S3Client openS3Client(long partSizeBytes, S3ClientOptions given) {
@@ -287,21 +295,46 @@ final class CrtResources implements AutoCloseable {
   }
 
   /**
-   * The client that lends parts of a size, if it has room left; what was taken must be given back.
+   * Runs something once it is known whether parts of a size are lent: at once, or on the thread
+   * that opens the clients for that, in the order of the calls. Once one was refused, no other is
+   * opened: each takes as much, and to be refused takes longest.
+   *
+   * @param partSizeBytes of the parts
+   * @param next must not throw
+   */
+  void onceKnownWhetherLent(long partSizeBytes, Runnable next) {
+    if (lendingRefused || lendingClients.containsKey(partSizeBytes)) {
+      next.run();
+      return;
+    }
+    opener.execute(() -> {
+      if (!lendingRefused && !lendingClients.containsKey(partSizeBytes)) {
+        openLendingClient(partSizeBytes);
+      }
+      next.run();
+    });
+  }
+
+  private void openLendingClient(long partSizeBytes) {
+    try {
+      S3Client client = openLendingS3Client(partSizeBytes);
+      lendingClients.put(partSizeBytes, new LendingClient(client, LENT_BYTES));
+    } catch (RuntimeException | Error e) {
+      // No direct memory; or else whatever keeps a client that writes files from opening too.
+      lendingRefused = true;
+    }
+  }
+
+  /**
+   * The client that lends parts of a size, if there is one and it has room left; what was taken
+   * must be given back.
    *
    * @param partSizeBytes of the parts
    * @param bytes what the request takes
    */
   @Nullable LendingClient tryLend(long partSizeBytes, long bytes) {
-    if (bytes > LENT_BYTES) {
-      return null;
-    }
-    Optional<LendingClient> lending;
-    synchronized (this) {
-      requireOpen();
-      lending = lendingClients.computeIfAbsent(partSizeBytes, this::openLendingClient);
-    }
-    return lending.filter(client -> client.take(bytes)).orElse(null);
+    LendingClient lending = lendingClients.get(partSizeBytes);
+    return lending != null && lending.take(bytes) ? lending : null;
   }
 
   private void requireOpen() {
@@ -320,6 +353,7 @@ final class CrtResources implements AutoCloseable {
       }
       closed = true;
     }
+    opener.close();
     try {
       while (!owned.isEmpty()) {
         Owned next = owned.pop();

@@ -37,8 +37,9 @@ import software.amazon.awssdk.crt.s3.S3MetaRequestOptions;
 /**
  * Objects in a bucket of any S3-compatible service. See the package for how each operation is sent.
  *
- * <p>Thread-safe. Futures complete on the client's native threads. {@link #close()} cancels what is
- * in flight, waits until it has come to rest and until the native resources are released.
+ * <p>Thread-safe. Futures complete on the client's native threads, or on the thread that opens
+ * clients. {@link #close()} cancels what is in flight, waits until it has come to rest and until
+ * the native resources are released.
  */
 public final class S3ObjectStore implements ObjectStore {
   private final S3Settings settings;
@@ -53,11 +54,12 @@ public final class S3ObjectStore implements ObjectStore {
   private int starting;
   private boolean closed;
 
-  private S3ObjectStore(S3Settings settings) {
+  /** For the settings, with resources that were opened for them. */
+  S3ObjectStore(S3Settings settings, CrtResources resources) {
     this.settings = settings;
     this.partSizes = settings.partSizes();
     this.failures = new S3Failures(settings);
-    this.resources = new CrtResources(settings);
+    this.resources = resources;
     this.http = new SignedHttp(settings, failures, resources);
     this.deletes = new S3Deletes(settings, failures, http);
     this.lists = new S3Lists(settings, failures, http);
@@ -71,7 +73,8 @@ public final class S3ObjectStore implements ObjectStore {
    * @throws BatchWeaveException of kind CONFIG if a setting is wrong
    */
   public static S3ObjectStore open(StoreUrl url, StoreSettings settings) {
-    return new S3ObjectStore(S3Settings.of(url, settings));
+    S3Settings all = S3Settings.of(url, settings);
+    return new S3ObjectStore(all, new CrtResources(all));
   }
 
   @Override
@@ -208,20 +211,42 @@ public final class S3ObjectStore implements ObjectStore {
           receiver.onBegin();
           long partSizeBytes = partSizes.of(range.lengthBytes());
           RangeDownload.Wanted wanted = new RangeDownload.Wanted(range, partSizeBytes, receiver);
-          long taken = partSizes.underWayBytes(range.lengthBytes());
-          LendingClient lending =
-              receiver.takesBytes() ? resources.tryLend(partSizeBytes, taken) : null;
-          if (lending != null) {
-            lend(lending, taken, key, wanted, future);
-            return future;
+          Runnable byFile =
+              () -> {
+                RangeDownload download = new RangeDownload(settings, failures, key, wanted, future);
+                S3Client client = resources.s3Client(partSizeBytes);
+                Sending sending =
+                    new Sending(client, download.intoFile(file, position), range.lengthBytes());
+                download.stopWith(startMetaRequest(StoreOperation.GET_INTO, key, sending, future));
+              };
+          if (receiver.takesBytes() && mayBeLent(range)) {
+            resources.onceKnownWhetherLent(
+                partSizeBytes, () -> lendOr(byFile, key, wanted, future));
+          } else {
+            byFile.run();
           }
-          RangeDownload download = new RangeDownload(settings, failures, key, wanted, future);
-          S3Client client = resources.s3Client(partSizeBytes);
-          Sending sending =
-              new Sending(client, download.intoFile(file, position), range.lengthBytes());
-          download.stopWith(startMetaRequest(StoreOperation.GET_INTO, key, sending, future));
           return future;
         });
+  }
+
+  private boolean mayBeLent(ByteRange range) {
+    return partSizes.underWayBytes(range.lengthBytes()) <= CrtResources.LENT_BYTES;
+  }
+
+  /** Lends the bytes if there is room for them; on the caller's thread or a later one. */
+  private void lendOr(
+      Runnable byFile, String key, RangeDownload.Wanted wanted, StoreFuture<Long> future) {
+    long taken = partSizes.underWayBytes(wanted.range().lengthBytes());
+    try {
+      LendingClient lending = resources.tryLend(wanted.partSizeBytes(), taken);
+      if (lending == null) {
+        byFile.run();
+      } else {
+        lend(lending, taken, key, wanted, future);
+      }
+    } catch (RuntimeException | Error notSent) {
+      future.fail(notSent);
+    }
   }
 
   /** What was taken is given back when the request has ended, or here if it does not begin. */

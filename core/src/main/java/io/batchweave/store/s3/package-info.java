@@ -26,9 +26,16 @@
  * which they came, without the kernel's copy into the file, and look at them while they lie in the
  * cache. For that the store keeps 64 MiB of direct memory for each size of parts that was asked for
  * so (three at most), which is one large range or eight small ones at a time. What finds no room
- * there is written into the file as ever, and so is all where the JVM has no direct memory left
- * ({@code -XX:MaxDirectMemorySize}), or a range that takes more than all of it, as two parts above
- * 32 MiB do.
+ * there is written into the file as ever, and so is a range that takes more than all of it, as two
+ * parts above 32 MiB do. Where the JVM refuses the direct memory ({@code -XX:MaxDirectMemorySize}),
+ * the store does not ask again for any size.
+ *
+ * <p>To take that memory lasts some 50 ms for each size of parts, and half a second where it is
+ * refused, since the JVM first waits for what the collector may find. The store does that on a
+ * thread of its own, so that nobody who asks for a range is kept, as a daemon's agent must not be.
+ * The first ranges of a size begin when it is done: by file at once, they would take as much native
+ * memory beside the direct one. Ranges of other sizes, and all that nobody takes from memory, do
+ * not wait for it.
  *
  * <p>A conditional create counts as done on 200 alone and as existing on 412 alone; 409 is a
  * conflict, and any other answer, or none, says nothing about the effect. The conditional create

@@ -2,8 +2,10 @@ package io.batchweave.store.s3;
 
 import static io.batchweave.store.Outcomes.await;
 import static io.batchweave.store.Outcomes.bytes;
+import static io.batchweave.store.Outcomes.failure;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -12,23 +14,31 @@ import com.sun.net.httpserver.HttpExchange;
 import io.batchweave.store.ByteRange;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.RangeReceiver;
+import io.batchweave.store.StoreFailure;
+import io.batchweave.store.StoreSettings;
+import io.batchweave.store.StoreUrl;
 import io.batchweave.store.TakingStore;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import software.amazon.awssdk.crt.CrtResource;
+import software.amazon.awssdk.crt.s3.S3Client;
 
 /** To whom bytes are lent, what becomes of who does not take them, and what has no room. */
 @Timeout(120)
@@ -127,6 +137,8 @@ final class LentDownloadTest {
   /** What finds no room is not kept waiting: it comes by file. */
   @Test
   void shouldWriteByItselfWhatFindsNoRoom() throws IOException {
+    assertEquals(LENGTH, await(read(target(0))));
+    taking.lentBytes.set(0);
     server.answer(this::answerWhenReleased);
     List<Path> files = new ArrayList<>();
     List<CompletableFuture<Long>> ranges = new ArrayList<>();
@@ -162,6 +174,113 @@ final class LentDownloadTest {
       assertEquals(2 * LENGTH, takes.lentBytes.get());
     }
     assertArrived(file);
+  }
+
+  /** Opens clients that lend when it is told to, or never. */
+  private final class Opening extends CrtResources {
+    private final CountDownLatch begun = new CountDownLatch(1);
+    private final AtomicInteger begins = new AtomicInteger();
+    private final boolean refuses;
+
+    Opening(boolean refuses) {
+      super(settings());
+      this.refuses = refuses;
+    }
+
+    @Override
+    S3Client openLendingS3Client(long partSizeBytes) {
+      begins.incrementAndGet();
+      begun.countDown();
+      try {
+        assertTrue(held.await(30, TimeUnit.SECONDS), "nobody waits for this");
+      } catch (InterruptedException e) {
+        throw new AssertionError(e);
+      }
+      if (refuses) {
+        throw new OutOfMemoryError("no direct memory");
+      }
+      return super.openLendingS3Client(partSizeBytes);
+    }
+  }
+
+  private S3Settings settings() {
+    StoreUrl url = StoreUrl.parse(server.url(""));
+    Map<String, String> keys = Map.of("AWS_ACCESS_KEY_ID", "AK", "AWS_SECRET_ACCESS_KEY", "SK");
+    return S3Settings.of(url, StoreSettings.resolve(url, keys));
+  }
+
+  /** Neither who asks for a range waits, nor any range that nobody takes. */
+  @Test
+  void shouldReturnWhileTheClientThatLendsIsBeingOpened() throws Exception {
+    Opening resources = new Opening(false);
+    try (ObjectStore opening = new S3ObjectStore(settings(), resources)) {
+      TakingStore takes = new TakingStore(opening);
+      List<Path> files = List.of(target(0), target(1), target(2));
+      ByteRange range = new ByteRange(0, LENGTH);
+      List<CompletableFuture<Long>> waiting = new ArrayList<>();
+      for (Path file : files.subList(0, 2)) {
+        waiting.add(takes.store().getInto("o", range, file, 10));
+      }
+      resources.begun.await();
+      assertEquals(LENGTH, await(opening.getInto("o", range, files.getLast(), 10)));
+      assertFalse(waiting.getFirst().isDone());
+      held.countDown();
+      for (CompletableFuture<Long> one : waiting) {
+        assertEquals(LENGTH, await(one));
+      }
+      for (Path file : files) {
+        assertArrived(file);
+      }
+      assertEquals(2 * LENGTH, takes.lentBytes.get());
+      assertEquals(1, resources.begins.get());
+    }
+  }
+
+  @Test
+  void shouldNotAskAgainForDirectMemoryThatWasRefused() throws Exception {
+    held.countDown();
+    try (Opening resources = new Opening(true)) {
+      for (int part = 1; part <= 3; part++) {
+        long partSizeBytes = part * (8L << 20);
+        CompletableFuture<Boolean> lent = new CompletableFuture<>();
+        resources.onceKnownWhetherLent(
+            partSizeBytes,
+            () -> lent.complete(resources.tryLend(partSizeBytes, partSizeBytes) != null));
+        assertFalse(await(lent));
+      }
+      assertEquals(1, resources.begins.get());
+    }
+  }
+
+  @Test
+  void shouldCloseWhileTheClientThatLendsIsBeingOpened() throws Exception {
+    Opening resources = new Opening(false);
+    S3ObjectStore opening = new S3ObjectStore(settings(), resources);
+    CompletableFuture<Long> range =
+        new TakingStore(opening).store().getInto("o", new ByteRange(0, LENGTH), target(0), 10);
+    requireCloses(resources, opening::close);
+    assertEquals(StoreFailure.CLOSED, failure(range).failure());
+  }
+
+  @Test
+  void shouldReleaseAClientThatWasBeingOpenedWhenItClosed() throws Exception {
+    Opening resources = new Opening(false);
+    resources.onceKnownWhetherLent(8 << 20, () -> {});
+    requireCloses(resources, resources::close);
+  }
+
+  /** Waits for what is being opened, and leaves nothing. */
+  private void requireCloses(Opening resources, Runnable close) throws InterruptedException {
+    store.close();
+    resources.begun.await();
+    Thread closing = Thread.ofPlatform().start(close);
+    boolean ended = closing.join(Duration.ofMillis(300));
+    assertFalse(ended, "it waits for the client, which needs what it closes");
+    held.countDown();
+    closing.join();
+    List<String> left = new ArrayList<>();
+    CrtResource.collectNativeResource(resource -> left.add(resource.canonicalName));
+    assertEquals(List.of(), left);
   }
 
   @Test
