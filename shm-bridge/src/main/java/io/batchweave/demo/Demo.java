@@ -103,7 +103,8 @@ public final class Demo implements AutoCloseable {
       startRanks();
       ranksStartedNs = clock.nanoTime();
       startProducers(DemoPlan.batchesPerSecond(expectedSteps));
-      while (producers.stream().anyMatch(ChildProcess::alive)) {
+      // No rank ends before the stream is sealed, so one is killed however late they all started.
+      while (!rankKilled || areProducing()) {
         long committed = reader.refresh(STORE_TIMEOUT_NS).nextStep();
         killHalfWay(committed, expectedSteps);
         watch(committed, daemon, expectedSteps);
@@ -115,9 +116,7 @@ public final class Demo implements AutoCloseable {
         operator.seal();
       }
       while (ranks.stream().anyMatch(ChildProcess::alive)) {
-        long committed = reader.refresh(STORE_TIMEOUT_NS).nextStep();
-        killHalfWay(committed, expectedSteps);
-        watch(committed, daemon, expectedSteps);
+        watch(reader.refresh(STORE_TIMEOUT_NS).nextStep(), daemon, expectedSteps);
       }
       for (ChildProcess rank : ranks) {
         requireDone(rank);
@@ -230,6 +229,10 @@ public final class Demo implements AutoCloseable {
     }
   }
 
+  private boolean areProducing() {
+    return producers.stream().anyMatch(ChildProcess::alive);
+  }
+
   private void killHalfWay(long committed, long expectedSteps)
       throws IOException, InterruptedException {
     if (!producerKilled && producers.getFirst().alive() && committed >= expectedSteps / 2) {
@@ -239,9 +242,9 @@ public final class Demo implements AutoCloseable {
           "  SIGKILL producer-0 (pid %d) at step %d, started again%n", producer.pid(), committed);
       restart(producer);
     }
-    if (!rankKilled && committed >= expectedSteps / 2 && ranks.get(1).alive()) {
+    if (!rankKilled && (committed >= expectedSteps / 2 || !areProducing())) {
       long read = RankReport.read(plan.report(1)).nextStep();
-      if (read >= expectedSteps / 2) {
+      if (read >= Math.min(committed, expectedSteps / 2)) {
         ChildProcess rank = ranks.get(1);
         rankKilled = rank.kill();
         out.printf(
