@@ -69,9 +69,10 @@ int main(int count, char **arguments) {
         /* An attempt may be starved by a client that died in the middle of a command: try again. */
         const int64_t deadline_ns = bw_deadline_ns(timeout_ns);
         do {
-            int64_t attempt_ns = bw_deadline_ns(INT64_C(2000000000));
+            const int messages = atoi(arguments[5]);
+            int64_t attempt_ns = bw_deadline_ns(INT64_C(2000000000) + messages * INT64_C(50000000));
             attempt_ns = attempt_ns < deadline_ns ? attempt_ns : deadline_ns;
-            status = echo(arguments[2], atoi(arguments[4]), atoi(arguments[5]), attempt_ns, &error);
+            status = echo(arguments[2], atoi(arguments[4]), messages, attempt_ns, &error);
         } while (status == BW_ERROR_STARVED && bw_now_ns() < deadline_ns);
     }
     (void)printf("%s %s\n", bw_status_name(status), status == BW_OK ? "" : error.text);

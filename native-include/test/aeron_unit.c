@@ -42,7 +42,7 @@ static void meta(uint8_t *bytes, int32_t version) {
 static bw_status map_cnc(bw_aeron *aeron, bw_error *error) {
     memset(aeron, 0, sizeof *aeron);
     memcpy(aeron->directory, directory, strlen(directory) + 1);
-    aeron->driver_timeout_ns = INT64_C(500000000);
+    aeron->driver_timeout_ns = INT64_C(60000000000);
     aeron->keepalive_interval_ns = INT64_C(100000000);
     aeron->heartbeat_ns = bw_now_ns();
     aeron->keepalive_ns = bw_now_ns();

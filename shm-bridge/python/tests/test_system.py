@@ -100,6 +100,7 @@ def test_should_refuse_a_token_of_another_stream(stream, serve, rank, place):
 
 def test_should_say_that_no_daemon_is_there(rank, place):
     one = rank()
+    one.do("0")  # it runs
     began = time.monotonic()
     with pytest.raises(RankFailed) as failed:
         one.attach("s", place, deadline_s=0.5)
@@ -328,7 +329,7 @@ def test_should_go_on_when_the_daemon_is_replaced(stream, serve, rank, place, to
     for step in range(4, STEPS):
         assert one.do(NEXT) == [step, [[0, 0, 1000, 0]]]
     assert one.do("reader.info['attachments']") == 2
-    assert any("attached again" in line for line in one.errors)
+    until(lambda: any("attached again" in line for line in one.errors), "it says so")
     assert os.stat(place / "ring-0.data").st_ino == ring, "the ring was taken over"
 
 
@@ -503,6 +504,7 @@ def test_should_fall_back_to_copies_where_views_cannot_be_private(stream, serve,
     assert one.do("reader.info['views']") == "copy"
     one.do(KEEP + "\nfor step in reader: keep(step)\n", 60)
     assert one.do("[order == list(range(64)), wrong()]") == [True, []]
+    until(lambda: any("views=copy" in line for line in one.errors), "one line says so")
     [line] = [line for line in one.errors if "views=copy" in line]
     assert "mlockall" in line
 

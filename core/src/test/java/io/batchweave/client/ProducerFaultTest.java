@@ -28,6 +28,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -165,6 +166,7 @@ class ProducerFaultTest {
                   .closeTimeoutNs(TimeUnit.MILLISECONDS.toNanos(300)));
       store.script(StoreOperation.PUT_IF_ABSENT, ProducerFaultTest::isVersion, Fault.HANG, 1);
       producer.add(TestBatches.tgb("p", 1), TestBatches.stateAfter(1));
+      awaitHung(store);
       BatchWeaveException e = assertThrows(BatchWeaveException.class, producer::close);
       assertEquals(Kind.UNKNOWN_OUTCOME, e.kind());
       assertTrue(String.valueOf(e.getMessage()).contains("seqs=1-1"), e.getMessage());
@@ -209,6 +211,7 @@ class ProducerFaultTest {
                   .stallTimeoutNs(TimeUnit.MILLISECONDS.toNanos(200)))) {
         producer.add(TestBatches.tgb("p", 1), TestBatches.stateAfter(1));
         producer.add(TestBatches.tgb("p", 2), TestBatches.stateAfter(2));
+        awaitHung(store);
         BatchWeaveException e =
             assertThrows(
                 BatchWeaveException.class,
@@ -265,6 +268,15 @@ class ProducerFaultTest {
       }
       producer.add(TestBatches.tgb("p", 1), TestBatches.stateAfter(1));
       assertEquals(Kind.CONFIG, kindOf(() -> producer.flush(TestBatches.TIMEOUT_NS)));
+    }
+  }
+
+  /** Waits until the request that is to hang was sent. */
+  private static void awaitHung(FaultStore store) {
+    long deadlineNs = System.nanoTime() + TestBatches.TIMEOUT_NS;
+    while (store.injected(Fault.HANG) == 0) {
+      assertTrue(System.nanoTime() - deadlineNs < 0, "nothing was sent");
+      LockSupport.parkNanos(1_000_000);
     }
   }
 

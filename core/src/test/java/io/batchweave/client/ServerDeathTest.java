@@ -89,7 +89,7 @@ class ServerDeathTest {
       try (ObjectStore store = Stores.openRetrying(url, server.environment())) {
         Streams.create(store, TestBatches.GRID);
       }
-      try (ChildProducer capped = endless(server, url, "capped", 2);
+      try (ChildProducer capped = endless(server, url, "capped", 8);
           ChildProducer told = endless(server, url, "told", 3_600)) {
         capped.awaitAcks(3);
         told.awaitAcks(3);

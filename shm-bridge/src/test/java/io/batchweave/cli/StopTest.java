@@ -19,9 +19,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Commands that are told to stop: soon, in silence, and with nothing left behind. */
-@Timeout(120)
+@Timeout(240)
 class StopTest {
-  private static final long SOON_S = 30;
+  private static final long SOON_S = 60;
 
   @TempDir private Path directory;
 
@@ -94,7 +94,7 @@ class StopTest {
     Process demo = launch(Map.of("BATCHWEAVE_ROOT", root().toString()), "demo", input.toString());
     try (BufferedReader out = demo.inputReader(StandardCharsets.UTF_8)) {
       String store = lineThatBegins(out, "store   file://").substring("store   file://".length());
-      lineThatBegins(out, "    1 s: ");
+      lineThatBegins(out, "   "); // how far it is, after a second or two
       List<ProcessHandle> children = demo.children().toList();
       assertTrue(children.size() >= 5, () -> "children: " + children);
       demo.toHandle().destroy();

@@ -125,7 +125,8 @@ class TopCommandTest {
       JsonNode node = look();
       long endNs = SystemNanoClock.INSTANCE.nanoTime() + SOON_NS;
       // The daemon counts a step just after ranks can take it.
-      while (node.at("/rings/0/nextStep").asLong() < 2
+      while ((node.at("/rings/0/nextStep").asLong() < 2
+              || node.at("/metrics/batchweave_steps_published_total").asDouble() < 2)
           && SystemNanoClock.INSTANCE.nanoTime() < endNs) {
         node = look();
       }

@@ -132,6 +132,14 @@ class DaemonAgentTest extends DaemonFixture {
     faults.randomly(StoreOperation.LIST, Fault.HANG, 1);
   }
 
+  /** Says it in vain, again where the machine is slow, until the log is asked for its sake. */
+  private void sayUntilTheLogIsAsked(Callable<?> move) throws Exception {
+    hangTheLog();
+    do {
+      unanswered(move);
+    } while (faults.injected(Fault.HANG) == 0);
+  }
+
   private Callable<?> question() {
     Question question = new Question(0, 0, RingAbi.VERSION, url(), "train", "run-0", 1);
     return () ->
@@ -156,11 +164,10 @@ class DaemonAgentTest extends DaemonFixture {
   @Test
   void shouldNotBeQuietWhileALaunchIsLookedUp() throws Exception {
     source.describe();
-    hangTheLog();
     try (TestRank rank = rank(alone(), 0)) {
       rank.beBorn();
       long beganNs = CLOCK.nanoTime();
-      unanswered(() -> rank.sayHello("", Bytes.EMPTY, SHORT_NS));
+      sayUntilTheLogIsAsked(() -> rank.sayHello("", Bytes.EMPTY, SHORT_NS));
       awaitQuiet();
       assertTrue(CLOCK.nanoTime() - beganNs >= HandshakeProtocol.HOLD_NS);
     }
@@ -169,8 +176,7 @@ class DaemonAgentTest extends DaemonFixture {
   @Test
   void shouldNotBeQuietWhileTheLogIsAskedForARank() throws Exception {
     source.describe();
-    hangTheLog();
-    unanswered(question());
+    sayUntilTheLogIsAsked(question());
     assertNeverQuiet();
     faults.heal();
     faults.releaseHung();

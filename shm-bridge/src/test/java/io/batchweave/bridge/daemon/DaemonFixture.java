@@ -1,8 +1,10 @@
 package io.batchweave.bridge.daemon;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.batchweave.BatchWeaveException;
 import io.batchweave.Bytes;
 import io.batchweave.bridge.handshake.AeronAttacher;
 import io.batchweave.bridge.handshake.Hello;
@@ -33,6 +35,9 @@ abstract class DaemonFixture {
 
   /** A deadline that a healthy test never comes near. */
   static final long SOON_NS = TimeUnit.SECONDS.toNanos(60);
+
+  /** Longer than the daemon keeps a Hello before it answers NOT_YET. */
+  private static final long NOT_YET_NS = TimeUnit.MILLISECONDS.toNanos(1_500);
 
   static final int SLICE_BYTES = 20_000;
 
@@ -127,6 +132,22 @@ abstract class DaemonFixture {
     while (!condition.getAsBoolean()) {
       assertTrue(CLOCK.nanoTime() - deadlineNs < 0, "never happened: " + what);
       LockSupport.parkNanos(1_000_000);
+    }
+  }
+
+  /**
+   * Has a rank say Hello in vain until the daemon has answered why, which may take some time where
+   * the machine is slow.
+   */
+  static BatchWeaveException awaitNotYet(TestRank rank, Bytes token, String why) {
+    long deadlineNs = CLOCK.nanoTime() + SOON_NS;
+    while (true) {
+      BatchWeaveException late =
+          assertThrows(BatchWeaveException.class, () -> rank.sayHello("", token, NOT_YET_NS));
+      if (String.valueOf(late.getMessage()).contains(why)) {
+        return late;
+      }
+      assertTrue(CLOCK.nanoTime() - deadlineNs < 0, late.getMessage());
     }
   }
 

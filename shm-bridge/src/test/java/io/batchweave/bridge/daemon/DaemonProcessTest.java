@@ -65,7 +65,7 @@ class DaemonProcessTest extends DaemonFixture {
           read(stream, rank, step);
         }
         first.destroyForcibly();
-        assertTrue(first.waitFor(20, TimeUnit.SECONDS));
+        assertTrue(first.waitFor(SOON_NS, TimeUnit.NANOSECONDS));
         Process second = serve(directory, 4 << 20);
         try (BufferedReader secondOut = second.inputReader(StandardCharsets.UTF_8)) {
           assertTrue(secondOut.readLine().startsWith("removed what an earlier daemon left"));
@@ -75,7 +75,7 @@ class DaemonProcessTest extends DaemonFixture {
           // From this line on it ends in good order: ranks may be served a moment before.
           assertTrue(firstLine(secondOut).startsWith("serving: "));
           second.destroy();
-          assertTrue(second.waitFor(20, TimeUnit.SECONDS));
+          assertTrue(second.waitFor(SOON_NS, TimeUnit.NANOSECONDS));
           assertTrue(Files.exists(directory.resolve("ring-0.data")), "the rank reads it");
           assertFalse(Files.exists(directory.resolve("aeron")), "left by SIGTERM");
         } finally {
@@ -122,7 +122,7 @@ class DaemonProcessTest extends DaemonFixture {
     } finally {
       for (Process daemon : daemons) {
         daemon.destroy();
-        assertTrue(daemon.waitFor(20, TimeUnit.SECONDS));
+        assertTrue(daemon.waitFor(SOON_NS, TimeUnit.NANOSECONDS));
       }
     }
   }
@@ -142,7 +142,7 @@ class DaemonProcessTest extends DaemonFixture {
         assertTrue(line.contains("needed=" + (1L << 30)), line);
         assertTrue(line.contains("available="), line);
         assertTrue(line.contains("--memory"), line);
-        assertTrue(tooLarge.waitFor(20, TimeUnit.SECONDS));
+        assertTrue(tooLarge.waitFor(SOON_NS, TimeUnit.NANOSECONDS));
         assertEquals(DaemonMain.FAILED, tooLarge.exitValue());
       }
       Process daemon = serve(at, 4 << 20);
@@ -167,7 +167,7 @@ class DaemonProcessTest extends DaemonFixture {
         }
       } finally {
         daemon.destroy();
-        assertTrue(daemon.waitFor(20, TimeUnit.SECONDS));
+        assertTrue(daemon.waitFor(SOON_NS, TimeUnit.NANOSECONDS));
       }
     }
   }

@@ -3,10 +3,8 @@ package io.batchweave.bridge.daemon;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.batchweave.BatchWeaveException;
 import io.batchweave.BatchWeaveException.Kind;
 import io.batchweave.Bytes;
 import io.batchweave.bridge.handshake.Answer;
@@ -143,10 +141,7 @@ class DaemonRefusalTest extends DaemonFixture {
           foreign.sayHello("", new Token(new UUID(1, 2), 0, 5).encode(), SOON_NS));
       UUID streamId = stream.streamId();
       first.beBorn();
-      assertThrows(
-          BatchWeaveException.class,
-          () -> first.sayHello("", new Token(streamId, 0, 5).encode(), 300_000_000L),
-          "waits for the second rank");
+      awaitNotYet(first, new Token(streamId, 0, 5).encode(), "ranks here=1");
       second.beBorn();
       assertRefused(
           RefusalCode.START_DISAGREES,
@@ -258,11 +253,7 @@ class DaemonRefusalTest extends DaemonFixture {
     try (Daemon daemon = Daemon.launch(context());
         TestRank rank = rank(ALONE, 0)) {
       rank.beBorn();
-      BatchWeaveException late =
-          assertThrows(
-              BatchWeaveException.class, () -> rank.sayHello("", Bytes.EMPTY, 1_500_000_000L));
-      assertEquals(Kind.RETRYABLE, late.kind());
-      assertTrue(String.valueOf(late.getMessage()).contains("not a stream"), late.getMessage());
+      assertEquals(Kind.RETRYABLE, awaitNotYet(rank, Bytes.EMPTY, "not a stream").kind());
       try (TestStream stream = new TestStream(url(), new Grid(1, 1), SLICE_BYTES)) {
         stream.add(1);
         assertInstanceOf(Answer.Welcome.class, rank.sayHello("", Bytes.EMPTY, SOON_NS));

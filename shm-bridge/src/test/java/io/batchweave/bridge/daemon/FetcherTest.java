@@ -55,7 +55,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The fetcher against a real store and a real ring in shared memory. */
-@Timeout(60)
+@Timeout(180)
 class FetcherTest {
   private static final NativeMemory MEMORY = NativeMemory.system();
   private static final SystemNanoClock CLOCK = SystemNanoClock.INSTANCE;
@@ -166,7 +166,7 @@ class FetcherTest {
   }
 
   private void run(BooleanSupplier until) {
-    long deadlineNs = CLOCK.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    long deadlineNs = CLOCK.nanoTime() + TimeUnit.SECONDS.toNanos(60);
     while (!until.getAsBoolean()) {
       assertTrue(CLOCK.nanoTime() - deadlineNs < 0, "condition not met in time");
       if (fetcher.doWork() == 0) {

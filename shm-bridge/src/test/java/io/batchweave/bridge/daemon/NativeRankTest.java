@@ -23,6 +23,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
@@ -39,10 +40,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 /**
  * The daemon with ranks written in C ({@code native-include/example/trainer.c}), each a process.
  */
-@Timeout(value = 120, unit = TimeUnit.SECONDS)
+@Timeout(value = 240, unit = TimeUnit.SECONDS)
 class NativeRankTest {
   private static final int SLICE_BYTES = 20_000;
   private static final long SOON_SECONDS = 60;
+
+  /** Whoever waits leaves the processors to those that are waited for. */
+  private static final long LOOK_NS = TimeUnit.MILLISECONDS.toNanos(1);
+
   private static final Path SHM = Path.of("/dev/shm");
   private static final Executor EACH = task -> Thread.ofVirtual().start(task);
 
@@ -65,7 +70,7 @@ class NativeRankTest {
       List<String> command = new ArrayList<>();
       command.add(NativeProgram.compile("test/trainer_killable.c", build).toString());
       command.addAll(List.of("--dir", directory.toString(), "--stream", url()));
-      command.addAll(List.of("--group", "train", "--session", "run-0", "--seconds", "30"));
+      command.addAll(List.of("--group", "train", "--session", "run-0", "--seconds", "60"));
       command.addAll(List.of(options));
       process = NativeProgram.start(command, environment, output);
       ranks.add(this);
@@ -97,7 +102,7 @@ class NativeRankTest {
       long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(SOON_SECONDS);
       while (steps().size() < count) {
         assertTrue(System.nanoTime() < deadline && process.isAlive(), () -> "stuck: " + lines());
-        Thread.onSpinWait();
+        LockSupport.parkNanos(LOOK_NS);
       }
     }
   }
@@ -141,7 +146,7 @@ class NativeRankTest {
     long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(SOON_SECONDS);
     while (!daemon.metrics().contains(text)) {
       assertTrue(System.nanoTime() < deadline, daemon::metrics);
-      Thread.onSpinWait();
+      LockSupport.parkNanos(LOOK_NS);
     }
   }
 
@@ -439,6 +444,7 @@ class NativeRankTest {
     while (!Files.readString(output).contains(text)) {
       String said = Files.readString(output);
       assertTrue(System.nanoTime() < deadline && process.isAlive(), said);
+      LockSupport.parkNanos(LOOK_NS);
     }
   }
 
@@ -454,7 +460,7 @@ class NativeRankTest {
             String.valueOf(processes));
     return IntStream.range(0, processes)
         .mapToObj(i ->
-            CompletableFuture.supplyAsync(() -> NativeProgram.run(command, Map.of(), 90), EACH))
+            CompletableFuture.supplyAsync(() -> NativeProgram.run(command, Map.of(), 180), EACH))
         .toList()
         .stream()
         .map(CompletableFuture::join)

@@ -266,7 +266,7 @@ class NodeRestartTest extends DaemonFixture {
                   }
                 });
         assertTrue(String.valueOf(refused.getMessage()).contains("needed="), refused.getMessage());
-        assertTrue(metric(tooSmall, "batchweave_steps_failed_total") >= 1);
+        await("counted", () -> metric(tooSmall, "batchweave_steps_failed_total") >= 1);
       }
     }
   }

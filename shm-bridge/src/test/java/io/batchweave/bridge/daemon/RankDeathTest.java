@@ -57,7 +57,7 @@ class RankDeathTest extends DaemonFixture {
         LockSupport.parkNanos(new SplittableRandom().nextLong(40_000_000));
       }
       victim.destroyForcibly();
-      assertTrue(victim.waitFor(20, TimeUnit.SECONDS));
+      assertTrue(victim.waitFor(SOON_NS, TimeUnit.NANOSECONDS));
     }
   }
 

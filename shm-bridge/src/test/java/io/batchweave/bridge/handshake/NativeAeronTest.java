@@ -26,7 +26,8 @@ import org.agrona.DirectBuffer;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.BackoffIdleStrategy;
-import org.agrona.concurrent.SleepingMillisIdleStrategy;
+import org.agrona.concurrent.SystemEpochClock;
+import org.agrona.concurrent.SystemNanoClock;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -42,8 +43,13 @@ class NativeAeronTest {
 
   @TempDir Path folder;
 
-  /** Media driver with the daemon's time-outs, and an echo on {@link #STREAM}. */
+  /**
+   * Media driver with the daemon's time-outs, and an echo on {@link #STREAM}; both on one thread
+   * and one clock, as in the daemon, so that the driver never takes the echo for dead.
+   */
   private static final class EchoDriver implements Agent, AutoCloseable {
+    private final ClampedClock clock =
+        new ClampedClock(SystemNanoClock.INSTANCE, SystemEpochClock.INSTANCE);
     private final MediaDriver driver;
     private final Aeron aeron;
     private final Subscription subscription;
@@ -58,15 +64,27 @@ class NativeAeronTest {
               new MediaDriver.Context()
                   .aeronDirectoryName(directory.toString())
                   .dirDeleteOnStart(true)
-                  .threadingMode(ThreadingMode.SHARED)
-                  .sharedIdleStrategy(new SleepingMillisIdleStrategy(1))
+                  .threadingMode(ThreadingMode.INVOKER)
+                  .asyncExecutorEnabled(false)
+                  .nanoClock(clock)
+                  .epochClock(clock)
                   .clientLivenessTimeoutNs(TimeUnit.MILLISECONDS.toNanos(750))
                   .publicationUnblockTimeoutNs(TimeUnit.SECONDS.toNanos(1))
                   .timerIntervalNs(TimeUnit.MILLISECONDS.toNanos(100))
                   .ipcTermBufferLength(64 * 1024)
                   .counterValuesBufferLength(1024 * 1024)
                   .lossReportBufferLength(1024 * 1024));
-      aeron = Aeron.connect(new Aeron.Context().aeronDirectoryName(directory.toString()));
+      aeron =
+          Aeron.connect(
+              new Aeron.Context()
+                  .aeronDirectoryName(directory.toString())
+                  .useConductorAgentInvoker(true)
+                  .driverAgentInvoker(driver.sharedAgentInvoker())
+                  .keepAliveIntervalNs(0)
+                  .idleSleepDurationNs(0)
+                  .driverTimeoutMs(TimeUnit.DAYS.toMillis(1))
+                  .nanoClock(clock)
+                  .epochClock(clock));
       subscription = aeron.addSubscription(HandshakeProtocol.CHANNEL, STREAM);
       runner = new AgentRunner(new BackoffIdleStrategy(), error -> {}, null, this);
       AgentRunner.startOnThread(runner);
@@ -74,6 +92,9 @@ class NativeAeronTest {
 
     @Override
     public int doWork() {
+      clock.update();
+      aeron.conductorAgentInvoker().invoke();
+      driver.sharedAgentInvoker().invoke();
       int work =
           subscription.poll((buffer, offset, length, header) -> take(buffer, offset, length), 10);
       work += pending.size();
@@ -115,7 +136,7 @@ class NativeAeronTest {
     for (Object argument : arguments) {
       command.add(argument.toString());
     }
-    return NativeProgram.run(command, environment, 60);
+    return NativeProgram.run(command, environment, 90);
   }
 
   @ParameterizedTest
@@ -124,7 +145,7 @@ class NativeAeronTest {
     Path directory = folder.resolve("aeron");
     try (EchoDriver echo = new EchoDriver(directory)) {
       assertEquals("echo", echo.roleName());
-      Outcome outcome = run(build, Map.of(), "echo", directory, 20_000, STREAM, 600);
+      Outcome outcome = run(build, Map.of(), "echo", directory, 60_000, STREAM, 600);
       assertEquals("OK", outcome.output().trim());
       assertEquals(0, outcome.status());
     }

@@ -16,6 +16,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -40,6 +42,15 @@ class LivenessLockTest {
   void tearDown() throws IOException {
     directory.close();
     assertEquals(before, NativeMemoryAccount.summary());
+  }
+
+  /** Whoever looks at a process in /proc keeps its mappings for a moment longer than it lives. */
+  private static void awaitFree(LockProbe probe) {
+    long deadlineNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
+    while (probe.isLocked()) {
+      assertTrue(System.nanoTime() - deadlineNs < 0, "still locked");
+      LockSupport.parkNanos(1_000_000);
+    }
   }
 
   /** Holds the lock of a file until it is told to stop. */
@@ -84,7 +95,7 @@ class LivenessLockTest {
       try (LockProbe probe = Objects.requireNonNull(LockProbe.open(memory, path))) {
         assertTrue(probe.isLocked());
         child.kill();
-        assertFalse(probe.isLocked());
+        awaitFree(probe);
       }
     }
   }
@@ -99,7 +110,7 @@ class LivenessLockTest {
       try (LockProbe probe = Objects.requireNonNull(LockProbe.open(memory, path))) {
         assertTrue(probe.isLocked());
         holder.kill();
-        assertFalse(probe.isLocked());
+        awaitFree(probe);
         assertTrue(grandchild.isAlive());
       } finally {
         grandchild.destroyForcibly();

@@ -443,7 +443,7 @@ class RankClientTest {
                 .directory(path())
                 .identity(ReadingRank.identity(0, 1))
                 .attacher(attacher),
-            SECOND);
+            10 * SECOND);
     clients.add(client);
     host().holdFetches(true);
     drainReady(client);
