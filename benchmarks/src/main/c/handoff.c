@@ -1,9 +1,9 @@
 /*
  * What a C rank pays for a step that is ready: bw_next and a look at each of its slices, then bw_release of
  * the clean step whose pages it has read. The daemon's side is the one of the C tests, in this process.
- * Arguments: a directory of its own on a tmpfs, rounds. Prints a line for each round: nanoseconds of taking,
- * of releasing, of asking the kernel for the state of the region's pages (what releasing cannot do without),
- * of reading the clock.
+ * Arguments: a directory of its own on a tmpfs, rounds, a number of bw_views. Prints a line for each round:
+ * nanoseconds of taking, of releasing, of asking the kernel for the state of the region's pages (what releasing
+ * cannot do without where views are private), of reading the clock.
  */
 #include "../../../../native-include/test/check.h"
 
@@ -37,11 +37,12 @@ static int64_t pagemap_ns(int pagemap, const bw_lease *lease, uint64_t *entries)
 }
 
 int main(int count, char **arguments) {
-    CHECK(count == 3);
+    CHECK(count == 4);
     const uint64_t rounds = (uint64_t)strtoull(arguments[2], NULL, 10);
     bw_error error;
     fake_start(arguments[1], 8, 1);
     bw_options options = fake_options();
+    options.views = (bw_views)strtol(arguments[3], NULL, 10);
     bw_client *client = NULL;
     CHECK_EQUAL(BW_OK, bw_attach(&options, INT64_C(10000000000), &client, &error));
     const int pagemap = open("/proc/self/pagemap", O_RDONLY);

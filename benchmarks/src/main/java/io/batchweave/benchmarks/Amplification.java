@@ -1,17 +1,8 @@
 package io.batchweave.benchmarks;
 
-import io.batchweave.Bytes;
 import io.batchweave.bridge.daemon.Daemon;
 import io.batchweave.bridge.daemon.DaemonContext;
-import io.batchweave.bridge.handshake.AeronAttacher;
-import io.batchweave.bridge.memory.NativeMemory;
-import io.batchweave.bridge.rank.RankClient;
-import io.batchweave.bridge.rank.RankContext;
-import io.batchweave.bridge.rank.RankIdentity;
-import io.batchweave.bridge.rank.StepLease;
-import io.batchweave.bridge.ring.Coordinate;
 import io.batchweave.client.Streams;
-import io.batchweave.format.Block.Takeover;
 import io.batchweave.format.Grid;
 import io.batchweave.store.ObjectStore;
 import io.batchweave.store.Stores;
@@ -23,8 +14,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
-import org.agrona.concurrent.SystemNanoClock;
 
 /**
  * Question: how many bytes leave the server for each byte of payload when 64 ranks on 8 nodes read
@@ -49,7 +38,6 @@ final class Amplification implements Bar {
   private static final int STEPS = 24;
   private static final int QUICK_STEPS = 6;
   private static final long RING_BYTES = 32L * MIB;
-  private static final long TIMEOUT_NS = TimeUnit.MINUTES.toNanos(2);
   private static final Grid GRID = new Grid(NODES * RANKS, 1);
 
   /** What readers got for each byte of payload, by two accounts. */
@@ -147,24 +135,9 @@ final class Amplification implements Bar {
   }
 
   private static void read(String url, Path directory, int dp, int steps) {
-    SystemNanoClock clock = SystemNanoClock.INSTANCE;
-    RankIdentity identity =
-        new RankIdentity(url, "train", "run", new Coordinate(dp, 0), NODES * RANKS, 1, RANKS, dp);
-    RankContext context =
-        new RankContext()
-            .directory(directory)
-            .identity(identity)
-            .attacher(
-                new AeronAttacher(
-                    NativeMemory.system(), directory, clock, Bytes.EMPTY, Takeover.SUPERSEDE));
-    try (RankClient client = RankClient.open(context, TIMEOUT_NS)) {
-      for (int step = 0; step < steps; step++) {
-        StepLease lease = client.next(TIMEOUT_NS);
-        if (lease == null || lease.sliceLengthBytes(lease.ownSlice(0)) != MIB) {
-          throw new IllegalStateException("not the slice of a rank: dp=" + dp + " step=" + step);
-        }
-        lease.release();
-      }
+    long taken = new JavaRank(url, directory, NODES * RANKS, RANKS).take(dp, steps);
+    if (taken != (long) MIB * steps) {
+      throw new IllegalStateException("not the slices of a rank: dp=" + dp + " bytes=" + taken);
     }
   }
 

@@ -65,8 +65,8 @@ final class Attach implements Bar {
     Path programs = DirectoryTree.make(Path.of(System.getProperty("java.io.tmpdir")));
     try {
       Node node = new Node(programs, "file:" + work.resolve("stream"), work.resolve("d"));
-      compile(node, "attach_rounds");
-      compile(node, "trainer_killable");
+      CProgram.compile("test/attach_rounds.c", programs);
+      CProgram.compile("test/trainer_killable.c", programs);
       Path text = Files.writeString(work.resolve("a.txt"), "a few words\n".repeat(2_000));
       Path nothing = Path.of("/dev/null");
       Command.run(Map.of(), nothing, "init", node.url(), "--dp", "1");
@@ -92,7 +92,7 @@ final class Attach implements Bar {
 
   private Verdict measure(BenchRun run, Node node, PythonEnvironment python)
       throws IOException, InterruptedException {
-    double alone = figure(output(node.attaching("alone", ALONE_ROUNDS, 1), ""), "p50=");
+    double alone = figure(output(node.attaching("alone", ALONE_ROUNDS, 1)), "p50=");
     Sample longest = new Sample();
     Sample typical = new Sample();
     for (int round = 0; round < run.rounds(ROUNDS); round++) {
@@ -113,7 +113,7 @@ final class Attach implements Bar {
       for (int i = 0; i < KILLED; i++) {
         die(node, point);
       }
-      double millis = figure(output(node.attaching("killed", 1, 1), ""), "max=");
+      double millis = figure(output(node.attaching("killed", 1, 1)), "max=");
       if (millis > worstAfterDeaths) {
         worstAfterDeaths = millis;
         worstPoint = point;
@@ -184,23 +184,8 @@ final class Attach implements Bar {
     ended(ChildProcess.start(builder), KILLED_EXIT);
   }
 
-  private static void compile(Node node, String name) throws IOException, InterruptedException {
-    String compiler = System.getenv("CC");
-    List<String> command = new ArrayList<>();
-    command.add(compiler == null || compiler.isEmpty() ? "cc" : compiler);
-    command.addAll(List.of("-std=c11", "-O2", "-pthread"));
-    Path source = PythonEnvironment.root().resolve("native-include/test").resolve(name + ".c");
-    command.addAll(List.of(source.toString(), "-o", node.program(name).toString()));
-    output(command, "the C program does not compile: ");
-  }
-
-  private static String output(List<String> command, String trouble)
-      throws IOException, InterruptedException {
-    try {
-      return ended(ChildProcess.start(new ProcessBuilder(command).redirectErrorStream(true)), 0);
-    } catch (IOException e) {
-      throw new IOException(trouble + e.getMessage(), e);
-    }
+  private static String output(List<String> command) throws IOException, InterruptedException {
+    return ended(ChildProcess.start(new ProcessBuilder(command).redirectErrorStream(true)), 0);
   }
 
   /** What it said, once it has ended as it must. */

@@ -1,13 +1,11 @@
 package io.batchweave.benchmarks;
 
-import io.batchweave.bridge.daemon.Copies;
 import io.batchweave.bridge.daemon.Crc32cBenchmark;
 import io.batchweave.bridge.daemon.DaemonCpu;
 import io.batchweave.bridge.daemon.FetchMemory;
 import io.batchweave.bridge.daemon.FutexWakeBenchmark;
 import io.batchweave.bridge.daemon.HandoffBenchmark;
 import io.batchweave.bridge.daemon.HeapPerFetch;
-import io.batchweave.bridge.daemon.IdleCpu;
 import io.batchweave.bridge.daemon.KafkaPoll;
 import io.batchweave.bridge.daemon.KafkaRead;
 import io.batchweave.bridge.daemon.RingThroughputBenchmark;

@@ -21,10 +21,24 @@ final class CRank {
     CLOCK
   }
 
+  /** How it maps the ring. */
+  enum Views {
+    /** Copy-on-write: what it edits does not reach others, and is thrown away by its release. */
+    PRIVATE(0),
+    /** Read-only, as a Java rank does. */
+    SHARED(1);
+
+    private final int number; // as in bw_views
+
+    Views(int number) {
+      this.number = number;
+    }
+  }
+
   private CRank() {}
 
   /** A sample of each figure. */
-  static Map<Figure, Sample> run(long regionBytes, int rounds)
+  static Map<Figure, Sample> run(long regionBytes, int rounds, Views views)
       throws IOException, InterruptedException {
     Path root = Path.of(environment("BATCHWEAVE_ROOT", "."));
     Path directory = DirectoryTree.make(Path.of("/dev/shm"));
@@ -47,7 +61,8 @@ final class CRank {
         throw new IOException("the C program does not compile: " + complaint);
       }
       Path ring = DirectoryTree.make(directory);
-      return parse(output(List.of(program.toString(), ring.toString(), "" + rounds)));
+      return parse(
+          output(List.of(program.toString(), ring.toString(), "" + rounds, "" + views.number)));
     } finally {
       DirectoryTree.delete(directory);
     }

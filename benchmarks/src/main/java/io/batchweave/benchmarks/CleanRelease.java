@@ -33,7 +33,7 @@ public final class CleanRelease implements Bar {
     double most = 0;
     double ceiling = 0;
     for (long size : SIZES) {
-      Map<CRank.Figure, Sample> samples = CRank.run(size, run.rounds(ROUNDS));
+      Map<CRank.Figure, Sample> samples = CRank.run(size, run.rounds(ROUNDS), CRank.Views.PRIVATE);
       double mib = size / (double) MIB * 1e3;
       Sample release =
           samples.getOrDefault(CRank.Figure.RELEASE, new Sample()).map(nanos -> nanos / mib);

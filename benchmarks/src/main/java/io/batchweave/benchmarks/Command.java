@@ -20,9 +20,20 @@ final class Command {
    * @param arguments its name and what follows
    */
   static List<String> line(String... arguments) {
+    return line(List.of(), arguments);
+  }
+
+  /**
+   * The line that runs a command.
+   *
+   * @param flags more of them for its JVM
+   * @param arguments its name and what follows
+   */
+  static List<String> line(List<String> flags, String... arguments) {
     List<String> line = new ArrayList<>();
     line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     line.add("@" + PythonEnvironment.root().resolve("shm-bridge/jvm.flags"));
+    line.addAll(flags);
     line.add("-cp");
     line.add(System.getProperty("java.class.path"));
     line.add("io.batchweave.cli.Main");

@@ -182,7 +182,7 @@ public final class KafkaBroker implements AutoCloseable {
 
   /** Processor time of the broker so far, nanoseconds. */
   public long cpuNanos() {
-    return ProcessTime.nanos(process);
+    return ProcessTime.nanos(process.pid());
   }
 
   /**

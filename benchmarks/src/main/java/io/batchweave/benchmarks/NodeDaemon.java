@@ -3,6 +3,7 @@ package io.batchweave.benchmarks;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -30,9 +31,30 @@ final class NodeDaemon implements AutoCloseable {
   static NodeDaemon start(
       Map<String, String> environment, String url, Path directory, String memory)
       throws IOException {
+    return start(List.of(), environment, url, directory, memory);
+  }
+
+  /**
+   * Starts one.
+   *
+   * @param flags more of them for its JVM
+   * @param environment credentials of the store
+   * @param url the stream
+   * @param directory on a tmpfs
+   * @param memory length of its ring
+   * @throws IOException if it does not serve
+   */
+  static NodeDaemon start(
+      List<String> flags,
+      Map<String, String> environment,
+      String url,
+      Path directory,
+      String memory)
+      throws IOException {
     ProcessBuilder builder =
         new ProcessBuilder(
-                Command.line("serve", url, "--dir", directory.toString(), "--memory", memory))
+                Command.line(
+                    flags, "serve", url, "--dir", directory.toString(), "--memory", memory))
             .redirectOutput(ProcessBuilder.Redirect.DISCARD)
             .redirectError(ProcessBuilder.Redirect.INHERIT);
     builder.environment().putAll(environment);

@@ -36,12 +36,12 @@ public final class ProcessTime {
   /**
    * Nanoseconds of another process so far.
    *
-   * @param process alive
+   * @param pid of a process that is alive
    */
-  public static long nanos(Process process) {
+  public static long nanos(long pid) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment clock = arena.allocate(ValueLayout.JAVA_INT);
-      int result = (int) CLOCK_GETCPUCLOCKID.invokeExact((int) process.pid(), clock);
+      int result = (int) CLOCK_GETCPUCLOCKID.invokeExact((int) pid, clock);
       requireSuccess(result);
       return clockNanos(clock.get(ValueLayout.JAVA_INT, 0));
     } catch (RuntimeException | Error e) {

@@ -8,9 +8,9 @@
  * <ul>
  *   <li>programs of their own, which need servers and processes, or simulate: {@code
  *       store-to-ring}, {@code ingest}, {@code kafka-ingest}, {@code amplification}, {@code
- *       flatness}; those in Python, {@code handoff-python}, {@code pytorch-peers} and {@code
- *       end-to-end}, run in the tests' environment, which {@link
- *       io.batchweave.benchmarks.PythonEnvironment} finds;
+ *       flatness}; those in Python, {@code handoff-python}, {@code pytorch-peers}, {@code
+ *       end-to-end} and in part {@code attach} and {@code idle-cpu}, run in the tests' environment,
+ *       which {@link io.batchweave.benchmarks.PythonEnvironment} finds;
  *   <li>classes of JMH, each method in a JVM of its own, one after the other, by {@link
  *       io.batchweave.benchmarks.JmhBar}; each states its question and its ceiling.
  * </ul>
