@@ -238,6 +238,7 @@ static inline void bw_close(bw_client *client) {
         __atomic_store_n(&client->current, (bw_attachment *)NULL, __ATOMIC_RELEASE);
         bw_unlock(&client->lock);
         if (current != NULL) {
+            bw_replaced_drop(current);
             bw_attachment_drop(current);
         }
         bw_client_drop(client);

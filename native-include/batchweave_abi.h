@@ -389,8 +389,8 @@ static inline void bw_fence_full(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST)
  *                              rank:   state (acquire) == OPEN, then the fields
  * SYNC POINT: slot-ready       daemon: fields of the descriptor and the region, then seq (release)
  *                              rank:   seq (acquire) == BW_SEQ_PUBLISHED(n), then the fields
- * SYNC POINT: taken-or-closed  rank:   taken = n + 1, full fence, state
- *                              daemon: state = CLOSED, full fence, every taken
+ * SYNC POINT: taken-or-closed  rank:   taken = n + 1 or attached = 1, full fence, state
+ *                              daemon: state = CLOSED, full fence, every attached and taken
  * SYNC POINT: slot-released    rank:   last use of the region, then ack (release)
  *                              daemon: ack (acquire), then the region is reused
  * SYNC POINT: reader-born      rank:   fields of group 1, then magic (release)

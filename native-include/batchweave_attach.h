@@ -308,6 +308,16 @@ static inline void bw_attachment_drop(bw_attachment *attachment) {
     }
 }
 
+/** Gives up what an attachment replaces: their locks go, unless leases are in them. */
+static inline void bw_replaced_drop(bw_attachment *attachment) {
+    while (attachment->replaced != NULL) {
+        bw_attachment *before = attachment->replaced;
+        attachment->replaced = before->replaced;
+        before->replaced = NULL;
+        bw_attachment_drop(before);
+    }
+}
+
 /** Attaches, or attaches again at `client->next_step`, waiting for a daemon until `deadline_ns`. */
 static inline bw_status bw_attach_until(bw_client *client, int64_t deadline_ns, bw_error *error) {
     bw_error quiet;
@@ -360,8 +370,12 @@ static inline bw_status bw_attach_until(bw_client *client, int64_t deadline_ns, 
         client->copied = client->copied || bw_was_copied(previous);
         (void)munmap((void *)(uintptr_t)previous->control, previous->control_length);
         previous->control = NULL; /* releases need the reader file only */
-        bw_attachment_drop(previous);
     }
+    attachment->replaced = previous;
+    bw_fence_full(); /* SYNC POINT: taken-or-closed */
+    if (BW_STATE_OF(bw_load_acquire_u32(&attachment->control->state)) == BW_STATE_OPEN) {
+        bw_replaced_drop(attachment);
+    } /* else the daemon that closed it may know this rank by the files before alone */
     bw_error_clear(error);
     return BW_OK;
 }

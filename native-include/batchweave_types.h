@@ -158,8 +158,10 @@ typedef struct bw_mapping {
 /** One reader file and what it may touch. Lives until its last lease is released. */
 typedef struct bw_attachment {
     bw_client *client;
-    /** 1 while it is the client's current one, and 1 for each lease. */
+    /** 1 while it is the client's current one or `replaced` by that, and 1 for each lease. */
     uint32_t references;
+    /** The one before, kept until this or a later one came to a generation that was open. */
+    struct bw_attachment *replaced;
     /** Bytes of this generation's files; the control file is gone once it is not current. */
     const bw_control *control;
     size_t control_length;

@@ -46,6 +46,7 @@ typedef struct fake_daemon {
     void (*mangle)(bw_welcome *welcome);
     /** What was said last. */
     int64_t said_next_step;
+    char said_reader[65];
     char said_previous[65];
     int exchanges;
 } fake_daemon;
@@ -280,6 +281,7 @@ static bw_status fake_exchange(bw_client *client, bw_hello *hello, bw_welcome *w
     ++fake.exchanges;
     CHECK(fake_reader_lives(hello->reader_file));
     fake.said_next_step = hello->next_step;
+    (void)snprintf(fake.said_reader, sizeof fake.said_reader, "%s", hello->reader_file);
     (void)snprintf(fake.said_previous, sizeof fake.said_previous, "%s", hello->previous_reader_file);
     if (fake.refuse >= 0) {
         memset(refused, 0, sizeof *refused);

@@ -114,6 +114,61 @@ static void should_keep_leases_over_a_change_of_generation(void) {
     fake_stop();
 }
 
+static char first_reader[65];
+static int closed_at_attaching;
+
+/** A daemon whose last word was Welcome, and the next one, which knows the rank by its first file alone. */
+static void close_when_mapped(const char *name) {
+    if (strcmp(name, "mapped") == 0 && closed_at_attaching == 0) {
+        ++closed_at_attaching;
+        fake_close(BW_CLOSED_DAEMON_RESTART);
+    }
+}
+
+static void open_at_the_second_hello(bw_welcome *welcome) {
+    if (closed_at_attaching == 1) {
+        ++closed_at_attaching;
+        CHECK_EQUAL(3, fake_readers());
+        CHECK(fake_reader_lives(first_reader));
+        CHECK(fake_reader_lives(fake.said_previous));
+        CHECK(strcmp(first_reader, fake.said_previous) != 0);
+        fake_open(1);
+        fake_publish(0, 1);
+        memcpy(welcome->generation_id, fake.control->generation_id, sizeof welcome->generation_id);
+        (void)snprintf(welcome->control_file, sizeof welcome->control_file, "%s", fake.control_name);
+    }
+}
+
+/** The generation is closed, and the next one while the client attaches to it. */
+static void close_twice(const bw_client *client) {
+    (void)snprintf(first_reader, sizeof first_reader, "%s", client->current->reader_name);
+    fake_close(BW_CLOSED_COORDINATE);
+    fake_open(1);
+    closed_at_attaching = 0;
+    bw_test_hook = close_when_mapped;
+    fake.mangle = open_at_the_second_hello;
+}
+
+static void should_keep_its_files_until_it_comes_to_an_open_generation(void) {
+    fake_start(directory, 1, 1);
+    bw_options options = fake_options();
+    bw_client *client = attach(&options);
+    close_twice(client);
+    bw_lease lease;
+    CHECK_EQUAL(BW_OK, bw_next(client, SECONDS(5), &lease, &error));
+    check_lease(client, &lease, 1);
+    CHECK_EQUAL(2, closed_at_attaching);
+    CHECK_EQUAL(1, fake_readers());
+    CHECK_EQUAL(BW_OK, bw_release(&lease, &error));
+    close_twice(client);
+    CHECK_EQUAL(BW_OK, bw_attach_until(client, bw_deadline_ns(SECONDS(5)), &error));
+    CHECK_EQUAL(2, fake_readers());
+    bw_close(client);
+    CHECK_EQUAL(0, fake_readers());
+    bw_test_hook = NULL;
+    fake_stop();
+}
+
 static void should_wait_for_the_next_daemon(void) {
     fake_start(directory, 1, 1);
     bw_options options = fake_options();
@@ -848,6 +903,7 @@ int main(int count, char **arguments) {
     directory = arguments[1];
     should_take_in_order_and_release_in_any();
     should_keep_leases_over_a_change_of_generation();
+    should_keep_its_files_until_it_comes_to_an_open_generation();
     should_wait_for_the_next_daemon();
     should_end_or_fail_as_the_last_descriptor_says();
     should_raise_ring_held_when_its_own_leases_are_in_the_way();

@@ -114,7 +114,8 @@ public final class RankRing implements AutoCloseable {
    *
    * @param attached from Welcome
    * @param known the data file as an earlier attachment mapped it; used again if it is the same
-   * @return false when the files are gone already or the generation is another: attach anew
+   * @return false when the files are gone already, or the generation is another or closed: attach
+   *     anew, with all reader files so far, since the daemon that closed it may not know this one
    * @throws BatchWeaveException CORRUPT or TOO_NEW when they cannot be what the daemon wrote
    */
   public boolean attach(Attacher.Attached attached, @Nullable RingData known) {
@@ -137,7 +138,9 @@ public final class RankRing implements AutoCloseable {
       }
       openData(attached.dataFile(), header, known);
       prepare(attached, header);
-      return true;
+      // SYNC POINT: taken-or-closed
+      VarHandle.fullFence();
+      return !isClosed();
     } catch (NativeMemoryException e) {
       if (e.isMissing()) {
         return false;

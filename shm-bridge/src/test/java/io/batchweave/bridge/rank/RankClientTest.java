@@ -82,6 +82,9 @@ class RankClientTest {
     private final int localReaders;
     boolean responding = true;
 
+    /** What the daemon does right after its next Welcome. */
+    Runnable afterWelcome = () -> {};
+
     DirectAttacher(int dp, int localReaders) {
       this.dp = dp;
       this.localReaders = localReaders;
@@ -108,6 +111,9 @@ class RankClientTest {
           throw new BatchWeaveException(Kind.LIMIT, told.refuse().text());
         }
         if (told != null && told.welcome() != null) {
+          Runnable next = afterWelcome;
+          afterWelcome = () -> {};
+          next.run();
           return new Attached(
               told.controlFile(),
               RingAbi.dataName(0),
@@ -132,13 +138,17 @@ class RankClientTest {
   }
 
   private RankClient open(int dp, int localReaders, long nextStep) {
+    return open(new DirectAttacher(dp, localReaders), nextStep);
+  }
+
+  private RankClient open(DirectAttacher attacher, long nextStep) {
     RankClient client =
         RankClient.open(
             new RankContext()
                 .directory(path())
-                .identity(ReadingRank.identity(dp, localReaders))
+                .identity(ReadingRank.identity(attacher.dp, attacher.localReaders))
                 .nextStep(nextStep)
-                .attacher(new DirectAttacher(dp, localReaders)),
+                .attacher(attacher),
             10 * SECOND);
     clients.add(client);
     return client;
@@ -173,9 +183,11 @@ class RankClientTest {
     return lease;
   }
 
-  private long files(String suffix) throws IOException {
+  private long files(String suffix) {
     try (Stream<Path> list = Files.list(path())) {
       return list.filter(file -> file.toString().endsWith(suffix)).count();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
     }
   }
 
@@ -471,13 +483,41 @@ class RankClientTest {
     assertThrows(IllegalStateException.class, () -> lease.slice(0));
   }
 
+  private void closeGeneration() {
+    host().files().machine().onEnd(System.nanoTime());
+    host().files().drain(System.nanoTime());
+  }
+
+  /**
+   * U46: Welcome was the last word of a daemon. The next one may know the rank by the files from
+   * before alone.
+   */
+  @Test
+  void shouldKeepItsFilesUntilItComesToAnOpenGeneration() {
+    start(8, 2, 100);
+    DirectAttacher attacher = new DirectAttacher(0, 1);
+    RankClient client = open(attacher, 0);
+    take(client, 0).release();
+    closeGeneration();
+    List<Long> readers = new ArrayList<>();
+    attacher.afterWelcome =
+        () -> {
+          closeGeneration();
+          attacher.afterWelcome = () -> readers.add(files(".reader"));
+        };
+    StepLease lease = takeAnew(client, 1);
+    assertEquals(List.of(3L), readers);
+    host().files().poll(System.nanoTime() + 2 * SECOND);
+    assertEquals(1, files(".reader"));
+    lease.release();
+  }
+
   @Test
   void shouldBackOutOfAClosedGeneration() {
     start(8, 2, 100);
     RankClient client = open(0, 1, 0);
     take(client, 0).release();
-    host().files().machine().onEnd(System.nanoTime());
-    host().files().drain(System.nanoTime());
+    closeGeneration();
     StepLease lease = takeAnew(client, 1);
     assertEquals(2, client.attachments());
     lease.release();

@@ -189,7 +189,7 @@ final class Exploration {
     this.isReduced = !isExact;
     this.followers = isExact ? new Long2LongHashMap(0) : null;
     int ways = (scope.daemonDeaths() + 1) * (scope.rankDeaths() + 1) * (scope.anew() + 1);
-    assertTrue(ways <= Byte.SIZE, "too much may go wrong");
+    assertTrue(ways <= Character.SIZE, "too much may go wrong");
   }
 
   /**

@@ -27,5 +27,7 @@ enum RingBug {
   /** The lock of a rank that died is not looked at. */
   IGNORES_LOCKS,
   /** A rank that attaches again asks for the step that it took last. */
-  ASKS_FOR_ITS_LAST_STEP
+  ASKS_FOR_ITS_LAST_STEP,
+  /** A rank that comes to a generation that is closed already drops the files it had before. */
+  ATTACHES_TO_WHAT_IS_CLOSED
 }

@@ -29,7 +29,7 @@ class RingExplorationTest {
   private static final long ALL = Long.MAX_VALUE;
 
   /** Two readers, room for three steps. */
-  private static RingWorld.Shape ring(int steps) {
+  static RingWorld.Shape ring(int steps) {
     return new RingWorld.Shape(2, 1, 6, 2, steps, 4);
   }
 
@@ -81,9 +81,9 @@ class RingExplorationTest {
   void shouldHoldWhereverADaemonDies() {
     all(
         "1 reader, 4 steps, a daemon dies",
-        3638,
+        3632,
         new Exploration.Scope(oneReader(4), 1, 0, 0, Set.of(), ALL));
-    all("2 steps, a daemon dies", 39260, new Exploration.Scope(ring(2), 1, 0, 0, Set.of(), ALL));
+    all("2 steps, a daemon dies", 38946, new Exploration.Scope(ring(2), 1, 0, 0, Set.of(), ALL));
     some("2 steps, two daemons die", new Exploration.Scope(ring(2), 2, 0, 0, Set.of(), SOME));
     some("3 steps, daemon and rank die", new Exploration.Scope(ring(3), 1, 1, 0, Set.of(), SOME));
   }
@@ -122,8 +122,30 @@ class RingExplorationTest {
   @Tag("full")
   @Timeout(value = 60, unit = TimeUnit.MINUTES)
   void shouldHoldWhateverGoesWrongOnce() {
-    all("2 steps, all of it", 3_193_272, new Exploration.Scope(ring(2), 1, 1, 1, Set.of(), ALL));
-    all("3 steps, all of it", 22_145_925, new Exploration.Scope(ring(3), 1, 1, 1, Set.of(), ALL));
+    all("2 steps, all of it", 3_125_815, new Exploration.Scope(ring(2), 1, 1, 1, Set.of(), ALL));
+    all("3 steps, all of it", 21_812_265, new Exploration.Scope(ring(3), 1, 1, 1, Set.of(), ALL));
+  }
+
+  @Test
+  @Tag("full")
+  @Timeout(value = 60, unit = TimeUnit.MINUTES)
+  void shouldHoldWhereverTwoDaemonsDie() {
+    all(
+        "2 steps, two daemons die",
+        462_664,
+        new Exploration.Scope(ring(2), 2, 0, 0, Set.of(), ALL));
+    all(
+        "3 steps, two daemons die",
+        2_749_583,
+        new Exploration.Scope(ring(3), 2, 0, 0, Set.of(), ALL));
+    all(
+        "2 steps, two daemons and a rank die",
+        3_763_152,
+        new Exploration.Scope(ring(2), 2, 1, 0, Set.of(), ALL));
+    all(
+        "2 steps, two daemons die, attached anew",
+        3_395_845,
+        new Exploration.Scope(ring(2), 2, 0, 1, Set.of(), ALL));
   }
 
   @Test
@@ -132,18 +154,17 @@ class RingExplorationTest {
   void shouldHoldInManyMoreStates() {
     all(
         "1 step, a daemon dies, room beside leases",
-        10347,
+        10214,
         new Exploration.Scope(nothingKept(4, 1), 1, 0, 0, Set.of(), ALL));
     all(
         "1 reader, 4 steps, two daemons die",
-        18672,
+        17710,
         new Exploration.Scope(oneReader(4), 2, 0, 0, Set.of(), ALL));
     all(
         "1 reader, 3 steps, daemon and rank die, attached anew",
-        73634,
+        72187,
         new Exploration.Scope(oneReader(3), 1, 1, 1, Set.of(), ALL));
-    all("3 steps, a daemon dies", 209812, new Exploration.Scope(ring(3), 1, 0, 0, Set.of(), ALL));
-    some("3 steps, two daemons die", new Exploration.Scope(ring(3), 2, 0, 0, Set.of(), MANY));
+    all("3 steps, a daemon dies", 208819, new Exploration.Scope(ring(3), 1, 0, 0, Set.of(), ALL));
     some(
         "3 steps, daemon and rank die, late releases",
         new Exploration.Scope(

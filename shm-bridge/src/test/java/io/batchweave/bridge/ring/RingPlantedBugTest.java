@@ -6,6 +6,8 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
@@ -50,6 +52,15 @@ class RingPlantedBugTest {
   @MethodSource("bugs")
   void shouldBeFound(RingBug bug, Exploration.Scope scope) {
     assertNotNull(found(bug, scope), () -> "not found: " + bug);
+  }
+
+  /** It shows only where a rank attaches for the third time and another one ends meanwhile. */
+  @Test
+  @Tag("full")
+  void shouldFindARankThatDropsItsFilesTooEarly() {
+    Exploration.Scope scope =
+        new Exploration.Scope(RingExplorationTest.ring(2), 2, 0, 1, Set.of(), 50 * MOST_STATES);
+    assertNotNull(found(RingBug.ATTACHES_TO_WHAT_IS_CLOSED, scope));
   }
 
   private static @Nullable Throwable found(RingBug bug, Exploration.Scope scope) {

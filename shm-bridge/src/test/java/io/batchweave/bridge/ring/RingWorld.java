@@ -550,6 +550,11 @@ final class RingWorld {
       rank.attached = true;
       rank.welcome = null;
       assertEquals(rank.nextStep, welcome.firstStep(), "served from another step");
+      ModelControl control = there(controls.get(file.attachedTo));
+      if (control.state == ControlDescriptor.STATE_CLOSED
+          && bug != RingBug.ATTACHES_TO_WHAT_IS_CLOSED) {
+        reattach(rank, file, control); // with all its files
+      }
     } else if (rank.taking) {
       finishTake(rank, file);
     } else if ((file.taken - lowestHeld(file) >= shape.hold() + 1 && !choices.happens(Whim.KEEP))

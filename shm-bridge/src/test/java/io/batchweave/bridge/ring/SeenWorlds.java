@@ -1,14 +1,14 @@
 package io.batchweave.bridge.ring;
 
 /**
- * What an {@link Exploration} went into, by fingerprint of a world: nine bytes a place, as there
- * are tens of millions. One bit each for up to eight ways in which things may still go wrong.
+ * What an {@link Exploration} went into, by fingerprint of a world: ten bytes a place, as there are
+ * tens of millions. One bit each for up to sixteen ways in which things may still go wrong.
  */
 final class SeenWorlds {
   private long[] fingerprints = new long[1 << 12];
 
   /** By place; 0 where it is free. */
-  private byte[] ways = new byte[fingerprints.length];
+  private char[] ways = new char[fingerprints.length];
 
   private int size;
 
@@ -28,7 +28,7 @@ final class SeenWorlds {
       fingerprints[place] = fingerprint;
       size++;
     }
-    ways[place] |= (byte) more;
+    ways[place] |= (char) more;
     if (size > fingerprints.length / 4 * 3) {
       grow();
     }
@@ -45,9 +45,9 @@ final class SeenWorlds {
 
   private void grow() {
     long[] oldFingerprints = fingerprints;
-    byte[] oldWays = ways;
+    char[] oldWays = ways;
     fingerprints = new long[2 * oldFingerprints.length];
-    ways = new byte[fingerprints.length];
+    ways = new char[fingerprints.length];
     for (int old = 0; old < oldWays.length; old++) {
       if (oldWays[old] != 0) {
         int place = place(oldFingerprints[old]);
