@@ -181,9 +181,7 @@ final class VerdictBuilder {
         new Verdict.Figure(
             "copies",
             String.format(
-                Locale.ROOT,
-                "%.3f (all that the daemon wrote, requests included / payload)",
-                copies)),
+                Locale.ROOT, "%.3f (all that the daemon wrote to files / payload)", copies)),
         new Verdict.Figure(
             "stalls",
             String.format(Locale.ROOT, "%.1f s per rank (waiting for the two producers)", waited)),
