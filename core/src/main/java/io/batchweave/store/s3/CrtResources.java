@@ -13,6 +13,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.agrona.concurrent.SystemNanoClock;
@@ -53,7 +54,7 @@ class CrtResources implements AutoCloseable {
   /** How often a part that failed is sent again. */
   static final int PART_RETRIES = 2;
 
-  private static final int CLOSE_TIMEOUT_S = 30;
+  private static final long CLOSE_TIMEOUT_NS = TimeUnit.SECONDS.toNanos(30);
 
   /**
    * Direct memory of a client that lends its parts: what may be under way of one range, or eight
@@ -295,9 +296,9 @@ class CrtResources implements AutoCloseable {
   }
 
   /**
-   * Runs something once it is known whether parts of a size are lent: at once, or on the thread
-   * that opens the clients for that, in the order of the calls. Once one was refused, no other is
-   * opened: each takes as much, and to be refused takes longest.
+   * Runs something once it is known whether parts of a size are lent: at once, or later on the
+   * thread that opens the clients for that. Once one was refused, no other is opened: each takes as
+   * much, and to be refused takes longest.
    *
    * @param partSizeBytes of the parts
    * @param next must not throw
@@ -307,16 +308,24 @@ class CrtResources implements AutoCloseable {
       next.run();
       return;
     }
-    opener.execute(() -> {
-      if (!lendingRefused && !lendingClients.containsKey(partSizeBytes)) {
-        openLendingClient(partSizeBytes);
-      }
+    try {
+      opener.execute(() -> {
+        if (!lendingRefused && !lendingClients.containsKey(partSizeBytes)) {
+          openLendingClient(partSizeBytes);
+        }
+        next.run();
+      });
+    } catch (RejectedExecutionException | OutOfMemoryError noThread) {
+      lendingRefused = true;
       next.run();
-    });
+    }
   }
 
   private void openLendingClient(long partSizeBytes) {
     try {
+      synchronized (this) {
+        requireOpen();
+      }
       S3Client client = openLendingS3Client(partSizeBytes);
       lendingClients.put(partSizeBytes, new LendingClient(client, LENT_BYTES));
     } catch (RuntimeException | Error e) {
@@ -353,7 +362,8 @@ class CrtResources implements AutoCloseable {
       }
       closed = true;
     }
-    opener.close();
+    opener.shutdown();
+    awaitOpener();
     try {
       while (!owned.isEmpty()) {
         Owned next = owned.pop();
@@ -368,9 +378,31 @@ class CrtResources implements AutoCloseable {
     }
   }
 
+  private void awaitOpener() {
+    boolean interrupted = false;
+    long deadlineNs = SystemNanoClock.INSTANCE.nanoTime() + CLOSE_TIMEOUT_NS;
+    try {
+      while (true) {
+        try {
+          long leftNs = deadlineNs - SystemNanoClock.INSTANCE.nanoTime();
+          if (!opener.awaitTermination(leftNs, TimeUnit.NANOSECONDS)) {
+            throw new IllegalStateException("a client of S3 is still being opened, or used there");
+          }
+          return;
+        } catch (InterruptedException e) {
+          interrupted = true; // what it opens is to be closed all the same
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
   private static void await(CompletableFuture<Void> closed) {
     try {
-      closed.get(CLOSE_TIMEOUT_S, TimeUnit.SECONDS);
+      closed.get(CLOSE_TIMEOUT_NS, TimeUnit.NANOSECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } catch (ExecutionException | TimeoutException e) {

@@ -2,6 +2,7 @@ package io.batchweave.store.s3;
 
 import io.batchweave.store.StoreFuture;
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import software.amazon.awssdk.crt.s3.S3BorrowedBuffer;
 import software.amazon.awssdk.crt.s3.S3BorrowedBufferDelivery;
@@ -15,6 +16,7 @@ final class LentDownload extends RangeDownload implements S3BorrowedBufferDelive
   private volatile long lentBytes;
   private volatile @Nullable Throwable refusal;
   private final Runnable giveBack;
+  private final AtomicBoolean hasRoom = new AtomicBoolean(true);
 
   LentDownload(
       S3Settings settings,
@@ -30,8 +32,15 @@ final class LentDownload extends RangeDownload implements S3BorrowedBufferDelive
   /** Gives the room back before anybody hears of the end, who may ask for a range at once. */
   @Override
   public void onFinished(S3FinishedResponseContext context) {
-    giveBack.run();
+    giveBack();
     super.onFinished(context);
+  }
+
+  /** Gives the room back, once. */
+  void giveBack() {
+    if (hasRoom.getAndSet(false)) {
+      giveBack.run();
+    }
   }
 
   /** By one thread at a time; an exception ends the request. */

@@ -24,6 +24,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
@@ -236,6 +237,10 @@ public final class S3ObjectStore implements ObjectStore {
   /** Lends the bytes if there is room for them; on the caller's thread or a later one. */
   private void lendOr(
       Runnable byFile, String key, RangeDownload.Wanted wanted, StoreFuture<Long> future) {
+    if (future.cancelRequested()) {
+      future.fail(new CancellationException());
+      return;
+    }
     long taken = partSizes.underWayBytes(wanted.range().lengthBytes());
     try {
       LendingClient lending = resources.tryLend(wanted.partSizeBytes(), taken);
@@ -262,8 +267,8 @@ public final class S3ObjectStore implements ObjectStore {
     Runnable stop;
     try {
       stop = startMetaRequest(StoreOperation.GET_INTO, key, sending, future);
-    } catch (StoreException notSent) {
-      lending.giveBack(taken);
+    } catch (RuntimeException | Error notSent) {
+      download.giveBack();
       throw notSent;
     }
     download.stopWith(stop);

@@ -34,8 +34,8 @@
  * refused, since the JVM first waits for what the collector may find. The store does that on a
  * thread of its own, so that nobody who asks for a range is kept, as a daemon's agent must not be.
  * The first ranges of a size begin when it is done: by file at once, they would take as much native
- * memory beside the direct one. Ranges of other sizes, and all that nobody takes from memory, do
- * not wait for it.
+ * memory beside the direct one. Ranges in parts of a size that is there, and all that nobody takes
+ * from memory, do not wait for it.
  *
  * <p>A conditional create counts as done on 200 alone and as existing on 412 alone; 409 is a
  * conflict, and any other answer, or none, says nothing about the effect. The conditional create

@@ -27,11 +27,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -180,6 +182,7 @@ final class LentDownloadTest {
   private final class Opening extends CrtResources {
     private final CountDownLatch begun = new CountDownLatch(1);
     private final AtomicInteger begins = new AtomicInteger();
+    private final AtomicInteger lookups = new AtomicInteger();
     private final boolean refuses;
 
     Opening(boolean refuses) {
@@ -200,6 +203,12 @@ final class LentDownloadTest {
         throw new OutOfMemoryError("no direct memory");
       }
       return super.openLendingS3Client(partSizeBytes);
+    }
+
+    @Override
+    @Nullable LendingClient tryLend(long partSizeBytes, long bytes) {
+      lookups.incrementAndGet();
+      return super.tryLend(partSizeBytes, bytes);
     }
   }
 
@@ -234,6 +243,20 @@ final class LentDownloadTest {
       assertEquals(2 * LENGTH, takes.lentBytes.get());
       assertEquals(1, resources.begins.get());
     }
+  }
+
+  @Test
+  void shouldNotSendWhatWasCancelledWhileTheClientWasBeingOpened() throws Exception {
+    Opening resources = new Opening(false);
+    try (ObjectStore opening = new S3ObjectStore(settings(), resources)) {
+      CompletableFuture<Long> range =
+          new TakingStore(opening).store().getInto("o", new ByteRange(0, LENGTH), target(0), 10);
+      resources.begun.await();
+      range.cancel(false);
+      held.countDown();
+      assertThrows(CancellationException.class, () -> range.get(60, TimeUnit.SECONDS));
+    }
+    assertEquals(0, resources.lookups.get());
   }
 
   @Test
