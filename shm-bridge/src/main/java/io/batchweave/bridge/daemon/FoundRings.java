@@ -151,13 +151,14 @@ final class FoundRings implements AutoCloseable {
       List<ReaderFile> attached = new ArrayList<>();
       List<FoundRing.Reader> claims = new ArrayList<>();
       for (ReaderFile file : readers) {
-        ControlFile read = generationOf(file, entry.getValue());
-        if (read != null) {
+        Attachment attachment = file.attachment(); // once: its rank may be storing it
+        ControlFile read = generationOf(attachment, entry.getValue());
+        if (attachment == null) {
+          claims.add(claim(file, 0, 0, ReaderView.GONE));
+        } else if (read != null) {
           file.expect(read.header());
           attached.add(file);
-          claims.add(claim(file, read.header().generation(), file));
-        } else if (file.attachment() == null) {
-          claims.add(claim(file, 0, ReaderView.GONE));
+          claims.add(claim(file, read.header().generation(), attachment.firstN(), file));
         }
       }
       if (attached.isEmpty()) {
@@ -190,8 +191,8 @@ final class FoundRings implements AutoCloseable {
     }
   }
 
-  private static @Nullable ControlFile generationOf(ReaderFile file, List<ControlFile> files) {
-    Attachment attachment = file.attachment();
+  private static @Nullable ControlFile generationOf(
+      @Nullable Attachment attachment, List<ControlFile> files) {
     for (ControlFile control : files) {
       if (attachment != null && attachment.generationId().equals(control.header().generationId())) {
         return control;
@@ -200,15 +201,10 @@ final class FoundRings implements AutoCloseable {
     return null;
   }
 
-  private static FoundRing.Reader claim(ReaderFile file, long generation, ReaderView view) {
-    Attachment attachment = file.attachment();
+  private static FoundRing.Reader claim(
+      ReaderFile file, long generation, long firstN, ReaderView view) {
     return new FoundRing.Reader(
-        file.id(),
-        file.header().previous(),
-        file.header().coordinate(),
-        generation,
-        attachment == null ? 0 : attachment.firstN(),
-        view);
+        file.id(), file.header().previous(), file.header().coordinate(), generation, firstN, view);
   }
 
   private static FoundRing.Generation describe(ControlFile file) {

@@ -30,6 +30,11 @@ import org.jspecify.annotations.Nullable;
 public final class RankClient implements AutoCloseable {
   private static final long LOOK_FOR_DAEMON_NS = 5_000_000;
 
+  /** Between Hellos that came to what was closed meanwhile; doubled each time up to the longest. */
+  private static final long PAUSE_NS = 5_000_000;
+
+  private static final long LONGEST_PAUSE_NS = 1_000_000_000;
+
   private final RankContext context;
   private final NativeMemory memory;
   private final NanoClock clock;
@@ -267,6 +272,7 @@ public final class RankClient implements AutoCloseable {
   }
 
   private RankRing attach(long deadlineNs) {
+    long pauseNs = PAUSE_NS;
     while (true) {
       awaitDaemon(deadlineNs);
       RankRing made = null;
@@ -292,6 +298,8 @@ public final class RankClient implements AutoCloseable {
           return made;
         }
         leave(made); // gone again already: say Hello anew, with another file
+        LockSupport.parkNanos(pauseNs);
+        pauseNs = Math.min(2 * pauseNs, LONGEST_PAUSE_NS);
       } catch (BatchWeaveException e) {
         if (e.kind() == Kind.RETRYABLE && clock.nanoTime() - deadlineNs < 0) {
           // A daemon that is ending, with its directory perhaps, or one that is starting and took
@@ -304,6 +312,7 @@ public final class RankClient implements AutoCloseable {
             : e;
       } finally {
         if (made != null && !good && !former.contains(made)) {
+          remember(made); // what it had mapped until it failed
           made.close();
         }
       }
@@ -362,7 +371,7 @@ public final class RankClient implements AutoCloseable {
 
   /** Forgets attachments whose last lease is released, and data files that nobody uses. */
   private void dropFormer() {
-    if (former.isEmpty()) {
+    if (former.isEmpty() && !closed) {
       return;
     }
     former.removeIf(RankRing::isClosedDown);

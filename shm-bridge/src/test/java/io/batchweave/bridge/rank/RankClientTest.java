@@ -82,6 +82,9 @@ class RankClientTest {
     private final int localReaders;
     boolean responding = true;
 
+    /** The stream's, as Welcome says. */
+    Grid grid = new Grid(4, 1);
+
     /** What the daemon does right after its next Welcome. */
     Runnable afterWelcome = () -> {};
 
@@ -122,7 +125,7 @@ class RankClientTest {
               told.welcome().firstStep(),
               Id128.NONE,
               3,
-              new Grid(4, 1));
+              grid);
         }
       }
       throw new BatchWeaveException(Kind.RETRYABLE, "not answered");
@@ -481,6 +484,16 @@ class RankClientTest {
     assertEquals(0, files(".reader"));
     assertThrows(IllegalStateException.class, lease::release);
     assertThrows(IllegalStateException.class, () -> lease.slice(0));
+  }
+
+  /** What was mapped until then is not left, which {@link #tearDown} looks at. */
+  @Test
+  void shouldRefuseADaemonThatTookARankThatDoesNotFit() {
+    start(8, 2, 100);
+    DirectAttacher attacher = new DirectAttacher(0, 1);
+    attacher.grid = new Grid(3, 1);
+    BatchWeaveException refused = assertThrows(BatchWeaveException.class, () -> open(attacher, 0));
+    assertEquals(Kind.CORRUPT, refused.kind());
   }
 
   private void closeGeneration() {
