@@ -1,9 +1,9 @@
 package io.batchweave.benchmarks;
 
+import io.batchweave.cli.Main;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -30,15 +30,7 @@ final class Command {
    * @param arguments its name and what follows
    */
   static List<String> line(List<String> flags, String... arguments) {
-    List<String> line = new ArrayList<>();
-    line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-    line.add("@" + PythonEnvironment.root().resolve("shm-bridge/jvm.flags"));
-    line.addAll(flags);
-    line.add("-cp");
-    line.add(System.getProperty("java.class.path"));
-    line.add("io.batchweave.cli.Main");
-    line.addAll(List.of(arguments));
-    return line;
+    return SameJvm.line(flags, Main.class, arguments);
   }
 
   /**
