@@ -146,6 +146,10 @@ class RingExplorationTest {
         "2 steps, two daemons die, attached anew",
         3_395_845,
         new Exploration.Scope(ring(2), 2, 0, 1, Set.of(), ALL));
+    all(
+        "2 steps, two daemons and a rank die, attached anew",
+        26_767_165,
+        new Exploration.Scope(ring(2), 2, 1, 1, Set.of(), ALL));
   }
 
   @Test

@@ -29,7 +29,7 @@ final class SeenWorlds {
       size++;
     }
     ways[place] |= (char) more;
-    if (size > fingerprints.length / 4 * 3) {
+    if (size > fingerprints.length / 8 * 7) {
       grow();
     }
   }
