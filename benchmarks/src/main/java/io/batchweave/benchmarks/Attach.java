@@ -67,19 +67,7 @@ final class Attach implements Bar {
       Node node = new Node(programs, "file:" + work.resolve("stream"), work.resolve("d"));
       CProgram.compile("test/attach_rounds.c", programs);
       CProgram.compile("test/trainer_killable.c", programs);
-      Path text = Files.writeString(work.resolve("a.txt"), "a few words\n".repeat(2_000));
-      Path nothing = Path.of("/dev/null");
-      Command.run(Map.of(), nothing, "init", node.url(), "--dp", "1");
-      Command.run(
-          Map.of(),
-          nothing,
-          "ingest",
-          node.url(),
-          text.toString(),
-          "--seq-len",
-          "256",
-          "--global-batch",
-          "8");
+      Command.makeStream(node.url(), work, 1, 2_000);
       try (NodeDaemon daemon = NodeDaemon.start(Map.of(), node.url(), node.directory(), "1MiB")) {
         run.say("  daemon pid=" + daemon.pid());
         return measure(run, node, python);

@@ -34,6 +34,32 @@ final class Command {
   }
 
   /**
+   * Makes a stream of text; a step has 8 sequences of 256 tokens.
+   *
+   * @param url of it
+   * @param folder where the text may lie
+   * @param dp its data-parallel size
+   * @param lines of the text, of three words
+   * @throws IOException if that fails
+   */
+  static void makeStream(String url, Path folder, int dp, int lines)
+      throws IOException, InterruptedException {
+    Path text = Files.writeString(folder.resolve("a.txt"), "a few words\n".repeat(lines));
+    Path nothing = Path.of("/dev/null");
+    run(Map.of(), nothing, "init", url, "--dp", Integer.toString(dp));
+    run(
+        Map.of(),
+        nothing,
+        "ingest",
+        url,
+        text.toString(),
+        "--seq-len",
+        "256",
+        "--global-batch",
+        "8");
+  }
+
+  /**
    * Runs a command to its end.
    *
    * @param environment more variables for it

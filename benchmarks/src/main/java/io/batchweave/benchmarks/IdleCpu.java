@@ -111,19 +111,7 @@ final class IdleCpu implements Bar {
       Path trainer = CProgram.compile("example/trainer.c", programs);
       Node node =
           new Node(python, trainer, "file:" + folder.resolve("stream"), folder.resolve("d"));
-      Path text = Files.writeString(folder.resolve("a.txt"), "a few words\n".repeat(LINES));
-      Path nothing = Path.of("/dev/null");
-      Command.run(Map.of(), nothing, "init", node.url(), "--dp", Integer.toString(RANKS));
-      Command.run(
-          Map.of(),
-          nothing,
-          "ingest",
-          node.url(),
-          text.toString(),
-          "--seq-len",
-          "256",
-          "--global-batch",
-          "8");
+      Command.makeStream(node.url(), folder, RANKS, LINES);
       try (NodeDaemon daemon = NodeDaemon.start(Map.of(), node.url(), node.directory(), "1MiB")) {
         return measure(run, daemon, node, folder);
       }
